@@ -16,9 +16,12 @@ void addAttach(CLI::App& app, int& code) {
     collector::JobTrigger steps;
   };
   auto wanted = std::make_shared<Wanted>();
-  Command attach(app, "attach",
-                 "Record some steps of a process that runs on standby, or explain why that is not possible");
-  attach.option("PID", wanted->pid, "Process that was started by lacuna run --standby, or by a program that was")
+  Command attach(
+      app, "attach",
+      "Record some steps of a process that runs on standby, or explain why that is not possible");
+  attach
+      .option("PID", wanted->pid,
+              "Process that was started by lacuna run --standby, or by a program that was")
       .required();
   addSteps(attach, wanted->steps);
   attach.usage("PID [--step N] [--steps K]");

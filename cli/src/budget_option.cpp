@@ -17,7 +17,8 @@ namespace {
 
 void raiseBudget(const std::string& text) {
   prof::Budget budget = prof::Budget::ofProcess();
-  if (const auto status = budget.raise(text); !status) throw CLI::ValidationError("--budget", status.error().message);
+  if (const auto status = budget.raise(text); !status)
+    throw CLI::ValidationError("--budget", status.error().message);
   prof::Budget::setOfProcess(budget);
 }
 
@@ -27,8 +28,8 @@ void addBudget(CLI::App& command) {
   command
       .add_option_function<std::string>(
           "--budget", &raiseBudget,
-          "what a trace may claim, where it is refused and you trust it: rows, strings, text, values "
-          "and tracks, such as rows=20M,text=2G (default: LACUNA_BUDGET)")
+          "what a trace may claim, where it is refused and you trust it: rows, strings, text, "
+          "values and tracks, such as rows=20M,text=2G (default: LACUNA_BUDGET)")
       ->type_name("ITEMS");
 }
 

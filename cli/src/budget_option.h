@@ -10,7 +10,8 @@ class App;
 
 namespace lacuna::cli {
 
-/// Adds --budget to a command that opens traces. The limits hold for the process before the command begins.
+/// Adds --budget to a command that opens traces. The limits hold for the process before the command
+/// begins.
 void addBudget(CLI::App& command);
 
 /// Checks that LACUNA_BUDGET, where it is set, can be read.

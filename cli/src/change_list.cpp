@@ -22,13 +22,15 @@ constexpr std::string_view kIndent = "  ";
 /// The form, and the text beside it, in as many lines as that takes.
 std::string entry(std::string_view form, std::string_view text, std::size_t formColumns) {
   const std::size_t left = kIndent.size() + formColumns + kIndent.size();
-  return fmt::format("{}{:<{}}{}{}\n", kIndent, form, formColumns, kIndent, wrapped(text, listColumns() - left, left));
+  return fmt::format("{}{:<{}}{}{}\n", kIndent, form, formColumns, kIndent,
+                     wrapped(text, listColumns() - left, left));
 }
 
 template <class IsListed>
 std::string section(std::string_view title, IsListed&& isListed) {
   std::size_t columns = 0;
-  for (const ChangeInfo* info : analyzer::listChanges()) columns = std::max(columns, info->form.size());
+  for (const ChangeInfo* info : analyzer::listChanges())
+    columns = std::max(columns, info->form.size());
   std::string out = fmt::format("{}:\n", title);
   for (const ChangeInfo* info : analyzer::listChanges()) {
     if (isListed(*info)) out += entry(info->form, info->brief, columns);
@@ -64,14 +66,16 @@ std::string_view wordOf(analyzer::ChangeNames names) {
 
 std::string json(const ChangeInfo& info) {
   std::string values;
-  for (const std::string_view value : info.values) values += (values.empty() ? "" : ", ") + jsonString(value);
+  for (const std::string_view value : info.values)
+    values += (values.empty() ? "" : ", ") + jsonString(value);
   return fmt::format(
-      "{{\"name\": {}, \"form\": {}, \"argument\": \"{}\", \"values\": [{}], \"least\": {}, \"most\": {}, \"names\": "
-      "\"{}\", \"brief\": {}, \"effect\": {}, \"known_error\": {}, \"known_error_from\": {}, \"not_replayed\": {}, "
-      "\"instead\": {}}}",
-      jsonString(info.name), jsonString(info.form), wordOf(info.argument), values, info.least, info.most,
-      wordOf(info.names), jsonString(info.brief), jsonString(info.effect), info.error.share,
-      jsonString(info.error.from), jsonString(info.notReplayed), jsonString(info.instead));
+      "{{\"name\": {}, \"form\": {}, \"argument\": \"{}\", \"values\": [{}], \"least\": {}, "
+      "\"most\": {}, \"names\": \"{}\", \"brief\": {}, \"effect\": {}, \"known_error\": {}, "
+      "\"known_error_from\": {}, \"not_replayed\": {}, \"instead\": {}}}",
+      jsonString(info.name), jsonString(info.form), wordOf(info.argument), values, info.least,
+      info.most, wordOf(info.names), jsonString(info.brief), jsonString(info.effect),
+      info.error.share, jsonString(info.error.from), jsonString(info.notReplayed),
+      jsonString(info.instead));
 }
 
 }  // namespace
@@ -85,7 +89,8 @@ std::string changeListText() {
   out += "Cannot be replayed:\n";
   for (const ChangeInfo* info : analyzer::listChanges()) {
     if (info->notReplayed.empty()) continue;
-    out += entry(fmt::format("{}=…", info->name), fmt::format("{}; {}", info->notReplayed, info->instead), 12);
+    out += entry(fmt::format("{}=…", info->name),
+                 fmt::format("{}; {}", info->notReplayed, info->instead), 12);
   }
   return out;
 }
@@ -96,7 +101,8 @@ std::vector<std::string> changeBeginnings() {
     if (info->form.empty()) continue;
     const std::string name(info->name);
     if (info->argument == ChangeArgument::Word) {
-      for (const std::string_view value : info->values) out.push_back(fmt::format("{}={}", name, value));
+      for (const std::string_view value : info->values)
+        out.push_back(fmt::format("{}={}", name, value));
     } else if (info->argument == ChangeArgument::Number) {
       out.push_back(name + '=');
     } else if (info->argument == ChangeArgument::Factor) {
@@ -111,7 +117,8 @@ std::vector<std::string> changeBeginnings() {
 
 std::string changeListJson() {
   std::string list;
-  for (const ChangeInfo* info : analyzer::listChanges()) list += (list.empty() ? "" : ",\n  ") + json(*info);
+  for (const ChangeInfo* info : analyzer::listChanges())
+    list += (list.empty() ? "" : ",\n  ") + json(*info);
   return fmt::format("{{\"schema\": \"lacuna.changes/1\", \"changes\": [\n  {}\n]}}\n", list);
 }
 

@@ -12,7 +12,8 @@ namespace lacuna::cli {
 std::string changeListText();
 /// One object (docs/analyses/whatif.md), with a line feed.
 std::string changeListJson();
-/// The beginnings of all changes, as shells propose them: "amp=on", "loader.workers=", "copy*", "kernel:".
+/// The beginnings of all changes, as shells propose them: "amp=on", "loader.workers=", "copy*",
+/// "kernel:".
 std::vector<std::string> changeBeginnings();
 
 }  // namespace lacuna::cli

@@ -55,16 +55,19 @@ void print(const Comparison& row) {
 }
 
 /// Which kernels explain it: the few with the largest change, by the head of their names.
-std::vector<Comparison> explainingKernels(const analyzer::Analysis& before, const analyzer::Analysis& after) {
+std::vector<Comparison> explainingKernels(const analyzer::Analysis& before,
+                                          const analyzer::Analysis& after) {
   constexpr std::size_t kShown = 3;
   constexpr std::size_t kNameLength = 70;
   std::vector<Comparison> rows;
   for (Comparison row : analyzer::compareKernels(before, after)) {
     if (rows.size() == kShown) break;
     if (!row.worse() && !row.better()) continue;
-    // A name may hold anything; what is printed stays one line each, or it could be a workflow command.
+    // A name may hold anything; what is printed stays one line each, or it could be a workflow
+    // command.
     row.what = analyzer::oneLine(row.what);
-    if (row.what.size() > kNameLength) row.what = std::string(analyzer::headOf(row.what, kNameLength)) + "…";
+    if (row.what.size() > kNameLength)
+      row.what = std::string(analyzer::headOf(row.what, kNameLength)) + "…";
     rows.push_back(std::move(row));
   }
   return rows;
@@ -82,17 +85,21 @@ std::string annotationText(std::string_view text) {
 
 /// `why` is added to the text of the failures.
 std::string junitText(const std::vector<Comparison>& rows, const std::vector<Comparison>& why) {
-  const auto failures = std::count_if(rows.begin(), rows.end(), [](const Comparison& row) { return row.worse(); });
+  const auto failures =
+      std::count_if(rows.begin(), rows.end(), [](const Comparison& row) { return row.worse(); });
   std::string kernels;
   for (const Comparison& row : why) kernels += "\n" + analyzer::xmlText(sentence(row));
   std::string text = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"lacuna check\" tests=\"{}\" failures=\"{}\">\n",
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"lacuna check\" tests=\"{}\" "
+      "failures=\"{}\">\n",
       rows.size(), failures);
   for (const Comparison& row : rows) {
-    text += fmt::format("  <testcase classname=\"lacuna.check\" name=\"{}\">", analyzer::xmlText(row.what));
+    text += fmt::format("  <testcase classname=\"lacuna.check\" name=\"{}\">",
+                        analyzer::xmlText(row.what));
     if (row.worse()) {
       const std::string message = analyzer::xmlText(sentence(row));
-      text += fmt::format("<failure type=\"worse\" message=\"{}\">{}{}</failure>", message, message, kernels);
+      text += fmt::format("<failure type=\"worse\" message=\"{}\">{}{}</failure>", message, message,
+                          kernels);
     }
     text += "</testcase>\n";
   }
@@ -112,13 +119,14 @@ prof::Status checkJunit(const CheckOptions& options, std::optional<OutputFile>& 
 
 /// Figures of a step do not compare with those of a whole run.
 prof::Status checkComparable(const CheckOptions& options, const analyzer::Analysis& before,
-                             const analyzer::Analysis& after, const std::vector<analyzer::Analysis>& noise) {
+                             const analyzer::Analysis& after,
+                             const std::vector<analyzer::Analysis>& noise) {
   const bool stepped = !before.steps.all.empty();
   const auto refuse = [&](const std::string& other) {
     const std::string& without = stepped ? other : options.baseline;
     return prof::Error{fmt::format(
-        "{} and {} cannot be compared: no steps were found in {}, so a step of one would be compared with all of the "
-        "other; mark steps in both with an NVTX range named \"step\"",
+        "{} and {} cannot be compared: no steps were found in {}, so a step of one would be "
+        "compared with all of the other; mark steps in both with an NVTX range named \"step\"",
         other, options.baseline, without)};
   };
   if (after.steps.all.empty() == stepped) return refuse(options.file);
@@ -128,8 +136,8 @@ prof::Status checkComparable(const CheckOptions& options, const analyzer::Analys
   return {};
 }
 
-/// Noise is the distance between runs of one program: a run that is its own neighbour shows none, and one that is to be
-/// checked would excuse itself.
+/// Noise is the distance between runs of one program: a run that is its own neighbour shows none,
+/// and one that is to be checked would excuse itself.
 prof::Status checkNoise(const CheckOptions& options) {
   std::error_code ignored;
   const auto isSame = [&](const std::string& a, const std::string& b) {
@@ -137,10 +145,12 @@ prof::Status checkNoise(const CheckOptions& options) {
   };
   constexpr std::string_view kRemedy = "--noise takes further runs of the baseline";
   for (auto run = options.noise.begin(); run != options.noise.end(); ++run) {
-    if (isSame(*run, options.file)) return prof::Error{fmt::format("{}: is the trace to check; {}", *run, kRemedy)};
+    if (isSame(*run, options.file))
+      return prof::Error{fmt::format("{}: is the trace to check; {}", *run, kRemedy)};
     if (isSame(*run, options.baseline))
       return prof::Error{fmt::format("{}: is the baseline itself; {}", *run, kRemedy)};
-    if (std::any_of(options.noise.begin(), run, [&](const std::string& other) { return isSame(other, *run); }))
+    if (std::any_of(options.noise.begin(), run,
+                    [&](const std::string& other) { return isSame(other, *run); }))
       return prof::Error{fmt::format("{}: is given twice; {}", *run, kRemedy)};
   }
   return {};
@@ -151,7 +161,8 @@ int run(const CheckOptions& options) {
     (void)printError(error.message);
     return kUnable;
   };
-  if (const std::string misuse = forcesNothing(options.junit); !misuse.empty()) return printMisuse(misuse);
+  if (const std::string misuse = forcesNothing(options.junit); !misuse.empty())
+    return printMisuse(misuse);
   std::optional<OutputFile> junit;
   if (const auto status = checkJunit(options, junit); !status) return unable(status.error());
   if (const auto status = checkNoise(options); !status) return unable(status.error());
@@ -165,21 +176,27 @@ int run(const CheckOptions& options) {
     if (!run) return unable(run.error());
     noise.push_back(std::move(*run));
   }
-  if (auto status = checkComparable(options, *before, *after, noise); !status) return unable(status.error());
+  if (auto status = checkComparable(options, *before, *after, noise); !status)
+    return unable(status.error());
   const std::vector<Comparison> rows = analyzer::compareRuns(*before, *after, noise);
-  for (const auto& [trace, analysis] : {std::pair(&options.file, &*after), std::pair(&options.baseline, &*before)}) {
-    if (analysis->steps.all.empty()) fmt::print("note   {}\n", fitted(analyzer::oneLine(withoutSteps(*trace)), 7));
+  for (const auto& [trace, analysis] :
+       {std::pair(&options.file, &*after), std::pair(&options.baseline, &*before)}) {
+    if (analysis->steps.all.empty())
+      fmt::print("note   {}\n", fitted(analyzer::oneLine(withoutSteps(*trace)), 7));
   }
   bool worse = false;
   for (const Comparison& row : rows) {
     print(row);
     worse = worse || row.worse();
-    if (options.github && row.worse()) fmt::print("::error title=lacuna check::{}\n", annotationText(sentence(row)));
+    if (options.github && row.worse())
+      fmt::print("::error title=lacuna check::{}\n", annotationText(sentence(row)));
   }
-  const std::vector<Comparison> why = worse ? explainingKernels(*before, *after) : std::vector<Comparison>();
+  const std::vector<Comparison> why =
+      worse ? explainingKernels(*before, *after) : std::vector<Comparison>();
   for (const Comparison& row : why) print(row);
   if (junit) {
-    if (const auto written = junit->writeText(junitText(rows, why)); !written) return unable(written.error());
+    if (const auto written = junit->writeText(junitText(rows, why)); !written)
+      return unable(written.error());
   }
   return worse ? kError : kOk;
 }
@@ -190,19 +207,24 @@ void addCheck(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<CheckOptions>();
   Command command(app, "check", "Compare a run with a baseline; exit code 1 when it got worse");
   command.option("FILE", options->file, "the trace to check").required();
-  command.option("--baseline", options->baseline, "the trace to compare with").required().typeName("FILE");
-  command.option("--noise", options->noise, "further runs of the baseline, to measure its noise").typeName("FILE");
+  command.option("--baseline", options->baseline, "the trace to compare with")
+      .required()
+      .typeName("FILE");
+  command.option("--noise", options->noise, "further runs of the baseline, to measure its noise")
+      .typeName("FILE");
   const Option output = addTarget(command, options->junit, "also write the result as JUnit XML");
-  command.formerly("--junit", "-o", [options](const std::string& path) { options->junit.path = path; })
+  command
+      .formerly("--junit", "-o", [options](const std::string& path) { options->junit.path = path; })
       .excludes(output);
   command.flag("--github", options->github, "also print annotations for GitHub Actions");
   command.opensTraces();
   command.footer(
-      "Exit codes: 0 not worse, 1 worse, 2 wrong usage, 3 not checked (a trace cannot be read, only one of "
-      "two has steps, the result not written).\n"
-      "Counts of work come first, as they do not depend on the machine's mood; times are worse when they grow by more "
-      "than the measured noise explains.");
-  command.example("lacuna check new.lcn --baseline old.lcn --noise old2.lcn old3.lcn -o result.xml");
+      "Exit codes: 0 not worse, 1 worse, 2 wrong usage, 3 not checked (a trace cannot be read, "
+      "only one of two has steps, the result not written).\n"
+      "Counts of work come first, as they do not depend on the machine's mood; times are worse "
+      "when they grow by more than the measured noise explains.");
+  command.example(
+      "lacuna check new.lcn --baseline old.lcn --noise old2.lcn old3.lcn -o result.xml");
   command.does([options, &exitCode] {
     failureCode = kUnable;
     exitCode = run(*options);

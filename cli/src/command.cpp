@@ -30,18 +30,20 @@ namespace {
 
 constexpr std::size_t kOptionColumns = 28;
 
-/// Breaks the lines that are too long. The rest of a line stands below its text: below the second column in a list of
-/// options or commands, else below the first character.
+/// Breaks the lines that are too long. The rest of a line stands below its text: below the second
+/// column in a list of options or commands, else below the first character.
 std::string brokenLines(const std::string& text, std::size_t columns) {
   std::string out;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line); out += '\n') {
     if (line.empty() && out.ends_with("\n\n")) out.pop_back();
-    const bool isListed = line.size() > kOptionColumns && line.starts_with("  ") && line[kOptionColumns - 1] == ' ' &&
-                          line[kOptionColumns] != ' ';
-    const std::size_t indent = isListed ? kOptionColumns : std::min(line.find_first_not_of(' '), columns / 2);
+    const bool isListed = line.size() > kOptionColumns && line.starts_with("  ") &&
+                          line[kOptionColumns - 1] == ' ' && line[kOptionColumns] != ' ';
+    const std::size_t indent =
+        isListed ? kOptionColumns : std::min(line.find_first_not_of(' '), columns / 2);
     out += line.substr(0, indent) +
-           wrapped(std::string_view(line).substr(std::min(indent, line.size())), columns - indent, indent);
+           wrapped(std::string_view(line).substr(std::min(indent, line.size())), columns - indent,
+                   indent);
   }
   return out;
 }
@@ -57,21 +59,27 @@ std::string namesOf(const std::set<CLI::Option*>& options) {
 
 class HelpLayout : public CLI::Formatter {
  public:
-  explicit HelpLayout(std::string usage = {}) : usage_(std::move(usage)) { column_width(kOptionColumns); }
+  explicit HelpLayout(std::string usage = {}) : usage_(std::move(usage)) {
+    column_width(kOptionColumns);
+  }
 
-  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
     return brokenLines(CLI::Formatter::make_help(app, std::move(name), mode), helpColumns());
   }
   std::string make_usage(const CLI::App* app, std::string name) const override {
-    return usage_.empty() ? CLI::Formatter::make_usage(app, name) : "Usage: " + name + " " + usage_ + "\n";
+    return usage_.empty() ? CLI::Formatter::make_usage(app, name)
+                          : "Usage: " + name + " " + usage_ + "\n";
   }
   /// A group of options is an application without a name.
   std::string make_expanded(const CLI::App* app) const override {
     if (!app->get_name().empty()) return CLI::Formatter::make_expanded(app);
-    return make_group("Exactly one of", false,
-                      app->get_options([app](const CLI::Option* one) { return one != app->get_help_ptr(); }));
+    return make_group("Exactly one of", false, app->get_options([app](const CLI::Option* one) {
+      return one != app->get_help_ptr();
+    }));
   }
-  /// The name of the value alone: checks, and options that go with it or not, follow the description.
+  /// The name of the value alone: checks, and options that go with it or not, follow the
+  /// description.
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_type_size() == 0) return {};
     const bool isPlain = option->get_positional() && option->get_type_name() == "TEXT";
@@ -86,7 +94,8 @@ class HelpLayout : public CLI::Formatter {
     if (const std::string range = valueRange(*option); !range.empty()) text += "; " + range;
     if (option->get_required() && !option->get_positional()) text += "; required";
     if (!option->get_needs().empty()) text += "; needs " + namesOf(option->get_needs());
-    if (const std::string others = namesOf(option->get_excludes()); !others.empty()) text += "; not with " + others;
+    if (const std::string others = namesOf(option->get_excludes()); !others.empty())
+      text += "; not with " + others;
     return text;
   }
 
@@ -138,12 +147,16 @@ Option& Option::between(int least, int most) {
 }
 
 Option& Option::notNegative() {
-  option_->check([](const std::string& value) { return std::string(value.starts_with('-') ? "is below 0" : ""); });
+  option_->check([](const std::string& value) {
+    return std::string(value.starts_with('-') ? "is below 0" : "");
+  });
   return *this;
 }
 
 Option& Option::notEmpty() {
-  option_->check([](const std::string& value) { return std::string(value.empty() ? "the value is empty" : ""); });
+  option_->check([](const std::string& value) {
+    return std::string(value.empty() ? "the value is empty" : "");
+  });
   return *this;
 }
 
@@ -217,12 +230,18 @@ Option Command::flag(const std::string& names, bool& value, const std::string& d
   return Option(app_->add_flag(names, value, description));
 }
 
-Option Command::formerly(const std::string& name, std::string_view now, std::function<void(const std::string&)> take) {
-  const auto warn = [name, now = std::string(now), take = std::move(take)](const std::string& value) {
-    printWarning(fmt::format("{} is now {}; a later version knows the new spelling alone", name, now));
+Option Command::formerly(const std::string& name, std::string_view now,
+                         std::function<void(const std::string&)> take) {
+  const auto warn = [name, now = std::string(now),
+                     take = std::move(take)](const std::string& value) {
+    printWarning(
+        fmt::format("{} is now {}; a later version knows the new spelling alone", name, now));
     take(value);
   };
-  return Option(app_->add_option_function<std::string>(name, warn)).typeName("OUT").notEmpty().hidden();
+  return Option(app_->add_option_function<std::string>(name, warn))
+      .typeName("OUT")
+      .notEmpty()
+      .hidden();
 }
 
 Command Command::oneOf(const std::string& name) {

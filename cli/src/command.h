@@ -56,19 +56,22 @@ class Option {
   CLI::Option* option_;
 };
 
-/// One of the commands of `lacuna`, or a group of one's options. Refers to what `app` owns, so it may be copied. The
-/// commands leave the parser's headers to command.cpp: including them took most of the time to compile each command.
+/// One of the commands of `lacuna`, or a group of one's options. Refers to what `app` owns, so it
+/// may be copied. The commands leave the parser's headers to command.cpp: including them took most
+/// of the time to compile each command.
 class Command {
  public:
   Command(CLI::App& app, const std::string& name, const std::string& description);
 
-  /// `names` is "-q,--quiet", or a word for what stands in that place. For the types that command.cpp instantiates.
+  /// `names` is "-q,--quiet", or a word for what stands in that place. For the types that
+  /// command.cpp instantiates.
   template <class T>
   Option option(const std::string& names, T& value, const std::string& description);
   Option flag(const std::string& names, bool& value, const std::string& description);
-  /// The spelling that a version before had. It is hidden, hands its value over, and prints the one that took its
-  /// place.
-  Option formerly(const std::string& name, std::string_view now, std::function<void(const std::string&)> take);
+  /// The spelling that a version before had. It is hidden, hands its value over, and prints the one
+  /// that took its place.
+  Option formerly(const std::string& name, std::string_view now,
+                  std::function<void(const std::string&)> take);
   /// A group of options; exactly one of them is to be given.
   Command oneOf(const std::string& name);
 
@@ -80,8 +83,8 @@ class Command {
   void footnote(const std::string& text);
   /// A line below that, which shows how the command is called.
   void example(const std::string& line);
-  /// The command reads traces: adds --budget and --sandbox, by which it first gives up other files, programs and the
-  /// network. To be called behind its other options.
+  /// The command reads traces: adds --budget and --sandbox, by which it first gives up other files,
+  /// programs and the network. To be called behind its other options.
   void opensTraces();
   /// From the first word on that is no option of this command, all words are remaining().
   void takeTheRest();

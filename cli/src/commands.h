@@ -17,17 +17,20 @@ inline constexpr int kOk = 0;
 inline constexpr int kError = 1;
 inline constexpr int kUsage = 2;
 
-/// The exit code of a command whose output did not arrive, or to which something unforeseen happened.
+/// The exit code of a command whose output did not arrive, or to which something unforeseen
+/// happened.
 inline int failureCode = kError;
 
-/// The words after the first `--` of `lacuna run` or `tune`, as they were typed; nothing where there is no `--`. The
-/// parser does not see them, because it splits words that look like a list.
+/// The words after the first `--` of `lacuna run` or `tune`, as they were typed; nothing where
+/// there is no `--`. The parser does not see them, because it splits words that look like a list.
 inline std::optional<std::vector<std::string>> behindDashes;
 
-/// Adds a subcommand to `app`. Its callback does the work and leaves one of the codes above in `exitCode`.
+/// Adds a subcommand to `app`. Its callback does the work and leaves one of the codes above in
+/// `exitCode`.
 using AddCommand = void (*)(CLI::App& app, int& exitCode);
 
-/// The registry: one line for each command, in the order of --help. addNAME is defined in the command's own file.
+/// The registry: one line for each command, in the order of --help. addNAME is defined in the
+/// command's own file.
 #ifdef LACUNA_CLI_COLLECTOR
 #define LACUNA_RECORDING_COMMANDS(COMMAND) \
   COMMAND(Run)                             \

@@ -30,7 +30,8 @@ std::string nameOf(const CLI::Option& option) {
 }
 
 /// The words that begin with `open`, each after `kept`.
-std::vector<std::string> matching(std::vector<std::string> words, std::string_view open, std::string_view kept = {}) {
+std::vector<std::string> matching(std::vector<std::string> words, std::string_view open,
+                                  std::string_view kept = {}) {
   std::erase_if(words, [&](const std::string& word) { return !word.starts_with(open); });
   for (std::string& word : words) word.insert(0, kept);
   return words;
@@ -39,7 +40,8 @@ std::vector<std::string> matching(std::vector<std::string> words, std::string_vi
 /// A command and what is typed after it.
 class TypedCommand {
  public:
-  TypedCommand(const CLI::App& command, std::span<const std::string> words) : options_(optionsOf(command)) {
+  TypedCommand(const CLI::App& command, std::span<const std::string> words)
+      : options_(optionsOf(command)) {
     for (const std::string& word : words.first(words.size() - 1)) take(word);
     open_ = words.back();
   }
@@ -85,12 +87,14 @@ class TypedCommand {
   }
 
   /// A list goes on after its last comma.
-  static std::vector<std::string> valuesOf(const CLI::Option& option, std::string_view open, std::string_view kept) {
+  static std::vector<std::string> valuesOf(const CLI::Option& option, std::string_view open,
+                                           std::string_view kept) {
     const Suggestions& suggestions = suggestionsOf(option);
     const std::size_t comma = suggestions.isList ? open.rfind(',') : std::string_view::npos;
     const std::size_t done = comma == std::string_view::npos ? 0 : comma + 1;
     if (!suggestions.words) return {};
-    return matching(suggestions.words(), open.substr(done), std::string(kept) + std::string(open.substr(0, done)));
+    return matching(suggestions.words(), open.substr(done),
+                    std::string(kept) + std::string(open.substr(0, done)));
   }
 
   /// Words that are no option: the last kind may come again where its option takes several.
@@ -117,16 +121,19 @@ struct Script {
 };
 
 constexpr Script kScripts[]{
-    {"bash", &kBashCompletion, "  bash  lacuna completion bash > ~/.local/share/bash-completion/completions/lacuna\n"},
-    {"zsh", &kZshCompletion, "  zsh   lacuna completion zsh > DIR/_lacuna, where DIR is in $fpath\n"},
-    {"fish", &kFishCompletion, "  fish  lacuna completion fish > ~/.config/fish/completions/lacuna.fish\n"},
+    {"bash", &kBashCompletion,
+     "  bash  lacuna completion bash > ~/.local/share/bash-completion/completions/lacuna\n"},
+    {"zsh", &kZshCompletion,
+     "  zsh   lacuna completion zsh > DIR/_lacuna, where DIR is in $fpath\n"},
+    {"fish", &kFishCompletion,
+     "  fish  lacuna completion fish > ~/.config/fish/completions/lacuna.fish\n"},
 };
 
 int printScript(std::string_view shell) {
   const auto script = std::ranges::find(kScripts, shell, &Script::shell);
   if (script == std::end(kScripts))
-    return printMisuse(
-        fmt::format("there is no completion for the shell '{}'; there is for bash, zsh and fish", shell));
+    return printMisuse(fmt::format(
+        "there is no completion for the shell '{}'; there is for bash, zsh and fish", shell));
   fmt::print("{}", *script->text);
   return kOk;
 }

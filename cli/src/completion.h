@@ -13,8 +13,8 @@ class App;
 
 namespace lacuna::cli {
 
-/// The words that may stand in the place of the last of `words`, which is typed in part. `words` are those after
-/// `lacuna`. Empty where files may stand, or anything.
+/// The words that may stand in the place of the last of `words`, which is typed in part. `words`
+/// are those after `lacuna`. Empty where files may stand, or anything.
 std::vector<std::string> completions(const CLI::App& app, std::span<const std::string> words);
 
 /// "lcn, chrome" as its words.

@@ -33,7 +33,8 @@ namespace fs = std::filesystem;
 
 int decodeCapture(const ConvertOptions& options, const OutputFile& out, analyzer::Format format) {
   if (format != analyzer::Format::Lcn) {
-    return printMisuse(fmt::format("{}: a raw capture becomes a .lcn first; convert that further", out.name()));
+    return printMisuse(
+        fmt::format("{}: a raw capture becomes a .lcn first; convert that further", out.name()));
   }
   collector::CaptureReport report;
   const auto status = out.write([&](const fs::path& part) -> prof::Status {
@@ -44,8 +45,8 @@ int decodeCapture(const ConvertOptions& options, const OutputFile& out, analyzer
   });
   if (!status) return printError(status.error().message);
   for (const std::string& note : report.notes) printWarning(note);
-  fmt::print("{}: {} records of {} process{} became {} rows\n", analyzer::oneLine(out.name()), report.records,
-             report.files, report.files == 1 ? "" : "es", report.rows);
+  fmt::print("{}: {} records of {} process{} became {} rows\n", analyzer::oneLine(out.name()),
+             report.records, report.files, report.files == 1 ? "" : "es", report.rows);
   return kOk;
 }
 #endif
@@ -57,12 +58,13 @@ prof::Result<std::shared_ptr<const analyzer::Store>> opened(const ConvertOptions
   return analyzer::Store::open(options.in, how);
 }
 
-prof::Status written(std::shared_ptr<const analyzer::Store>&& store, const OutputFile& out, bool quiet,
-                     analyzer::Format format, analyzer::ExportOptions how) {
+prof::Status written(std::shared_ptr<const analyzer::Store>&& store, const OutputFile& out,
+                     bool quiet, analyzer::Format format, analyzer::ExportOptions how) {
   ProgressLine line("writing");
   if (!quiet) how.progress = line.hook();
   how.existing = out.existing();
-  return out.whileWriting([&] { return analyzer::exportTrace(std::move(store), out.name(), format, how); });
+  return out.whileWriting(
+      [&] { return analyzer::exportTrace(std::move(store), out.name(), format, how); });
 }
 
 int run(const ConvertOptions& options) {
@@ -75,8 +77,9 @@ int run(const ConvertOptions& options) {
   const auto format = options.to.empty() ? formatOf(name) : formatNamed(options.to);
   if (!format) return printMisuse(unknownFormat(name, options.to));
   if (!options.table.empty() && *format != Format::Csv && *format != Format::TableJson) {
-    return printMisuse(fmt::format("--table {} is for csv and table-json, which hold one table; {} gets all of them",
-                                   options.table, name));
+    return printMisuse(fmt::format(
+        "--table {} is for csv and table-json, which hold one table; {} gets all of them",
+        options.table, name));
   }
   const auto out = OutputFile::check(options.out, {&options.in, 1});
   if (!out) return printError(out.error().message);
@@ -103,16 +106,18 @@ void addConvert(CLI::App& app, int& exitCode) {
   command.usage("FILE -o OUT [OPTIONS]");
   command
       .option("FILE", options->in,
-              "a trace of any kind, recognised by its content (also gz, zstd), or what lacuna run --raw-capture kept")
+              "a trace of any kind, recognised by its content (also gz, zstd), or what lacuna run "
+              "--raw-capture kept")
       .required();
   command.option("former", options->formerOut, "").hidden();
   addTarget(command, options->out, "the file to write; .gz and .zst compress text formats");
   command
       .option("--to", options->to,
-              fmt::format("what to write ({}); else by the ending of OUT: {}", analyzer::formatNames(),
-                          analyzer::formatEndings()))
+              fmt::format("what to write ({}); else by the ending of OUT: {}",
+                          analyzer::formatNames(), analyzer::formatEndings()))
       .suggests([] { return wordsOf(analyzer::formatNames()); });
-  command.option("--table", options->table, "the table that csv and table-json write (default: kernel)");
+  command.option("--table", options->table,
+                 "the table that csv and table-json write (default: kernel)");
   command.flag("-q,--quiet", options->quiet, "no progress");
   command.opensTraces();
   command.example("lacuna convert run.lcn -o run.json.gz");

@@ -24,7 +24,8 @@ std::vector<std::string> commandNames(const CLI::App& app) {
 
 std::string unknownCommand(const CLI::App& app, const std::string& word) {
   const std::string meant = didYouMean(commandNames(app), word);
-  return "there is no command '" + word + "'" + (meant.empty() ? "." : meant) + " `lacuna --help` lists the commands";
+  return "there is no command '" + word + "'" + (meant.empty() ? "." : meant) +
+         " `lacuna --help` lists the commands";
 }
 
 Options optionsOf(const CLI::App& command) {
@@ -32,7 +33,8 @@ Options optionsOf(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     if (!option->get_group().empty()) out.push_back(option);
   }
-  for (const CLI::App* group : command.get_subcommands([](const CLI::App* one) { return one->get_name().empty(); })) {
+  for (const CLI::App* group :
+       command.get_subcommands([](const CLI::App* one) { return one->get_name().empty(); })) {
     for (const CLI::Option* option : optionsOf(*group)) out.push_back(option);
   }
   return out;
@@ -56,7 +58,8 @@ std::string valueRange(const CLI::Option& option) {
   if (at == std::string::npos) return {};
   std::string range = type.substr(at + kRange.size());
   range.resize(std::min(range.find(']'), range.size()));
-  if (const std::size_t dash = range.find(" - "); dash != std::string::npos) range.replace(dash, 3, " to ");
+  if (const std::size_t dash = range.find(" - "); dash != std::string::npos)
+    range.replace(dash, 3, " to ");
   return range;
 }
 

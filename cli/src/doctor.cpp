@@ -20,9 +20,10 @@ void printJson(const std::vector<Finding>& findings) {
   fmt::print("[");
   const char* separator = "";
   for (const auto& finding : findings) {
-    fmt::print("{}\n  {{\"id\": {}, \"title\": {}, \"state\": {}, \"detail\": {}, \"remedy\": {}}}", separator,
-               jsonString(finding.id), jsonString(finding.title), jsonString(wordFor(finding.state)),
-               jsonString(finding.detail), jsonString(finding.remedy));
+    fmt::print("{}\n  {{\"id\": {}, \"title\": {}, \"state\": {}, \"detail\": {}, \"remedy\": {}}}",
+               separator, jsonString(finding.id), jsonString(finding.title),
+               jsonString(wordFor(finding.state)), jsonString(finding.detail),
+               jsonString(finding.remedy));
     separator = ",";
   }
   fmt::print("\n]\n");
@@ -35,8 +36,10 @@ void printText(const std::vector<Finding>& findings) {
                         : finding.state == Finding::State::Limited ? style().yellow
                                                                    : style().red;
     const std::string text = fmt::format("{}: {}", finding.title, finding.detail);
-    fmt::print("{}{:8}{} {}\n", colour, wordFor(finding.state), style().reset, fitted(text, kIndent));
-    if (!finding.remedy.empty()) fmt::print("{:{}}{}\n", "", kIndent, fitted("Remedy: " + finding.remedy, kIndent));
+    fmt::print("{}{:8}{} {}\n", colour, wordFor(finding.state), style().reset,
+               fitted(text, kIndent));
+    if (!finding.remedy.empty())
+      fmt::print("{:{}}{}\n", "", kIndent, fitted("Remedy: " + finding.remedy, kIndent));
   }
 }
 
@@ -63,9 +66,11 @@ void addDoctor(CLI::App& app, int& code) {
   Command doctor(app, "doctor", "Show what can be recorded on this machine, and why not");
   doctor.flag("--json", *json, "One JSON array instead of text (docs/doctor.md)");
   auto cleans = std::make_shared<bool>(false);
-  doctor.flag("--clean", *cleans, "Remove what killed runs left in shared memory and among temporary files");
+  doctor.flag("--clean", *cleans,
+              "Remove what killed runs left in shared memory and among temporary files");
   doctor.footer(
-      "Exit codes: 0 also where things are missing, 1 where --clean could not remove something, 2 wrong usage.");
+      "Exit codes: 0 also where things are missing, 1 where --clean could not remove something, 2 "
+      "wrong usage.");
   doctor.example("lacuna doctor");
   doctor.example("lacuna doctor --clean");
   doctor.does([json, cleans, &code] {

@@ -23,13 +23,15 @@ int startGui(const std::vector<std::string>& arguments) {
   std::error_code ignored;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", ignored);
   const auto beside = self.parent_path() / "lacuna-gui";
-  const std::string program = std::filesystem::exists(beside, ignored) ? beside.string() : "lacuna-gui";
+  const std::string program =
+      std::filesystem::exists(beside, ignored) ? beside.string() : "lacuna-gui";
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   execvp(program.c_str(), argv.data());
-  printError(fmt::format("{}: {}; build it with LACUNA_BUILD_GUI=ON (needs Qt 6.4), or put it on the PATH", program,
-                         std::strerror(errno)));
+  printError(
+      fmt::format("{}: {}; build it with LACUNA_BUILD_GUI=ON (needs Qt 6.4), or put it on the PATH",
+                  program, std::strerror(errno)));
   return kError;
 }
 
@@ -39,7 +41,8 @@ void addGui(CLI::App& app, int& exitCode) {
   Command command(app, "gui", "Explore a trace in a window");
   command.takeTheRest();
   command.footer(
-      "Everything behind `gui` goes to lacuna-gui: a trace, --page, --range, --screenshot (see lacuna-gui --help).");
+      "Everything behind `gui` goes to lacuna-gui: a trace, --page, --range, --screenshot (see "
+      "lacuna-gui --help).");
   command.example("lacuna gui before.lcn after.lcn");
   command.does([command, &exitCode] { exitCode = startGui(command.remaining()); });
 }

@@ -9,16 +9,17 @@
 
 namespace lacuna::cli {
 
-/// While it lives, an interrupt (Ctrl-C, a hangup, somebody's wish that we end) ends nothing; with its end the
-/// interrupt is forgotten. Holds for the thread that makes it and for those that are started meanwhile. Ignored signals
-/// stay ignored.
+/// While it lives, an interrupt (Ctrl-C, a hangup, somebody's wish that we end) ends nothing; with
+/// its end the interrupt is forgotten. Holds for the thread that makes it and for those that are
+/// started meanwhile. Ignored signals stay ignored.
 class HeldInterrupts {
  public:
   HeldInterrupts() {
     sigemptyset(&held_);
     for (const int number : kSignals) {
       struct sigaction now {};
-      if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&held_, number);
+      if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)
+        sigaddset(&held_, number);
     }
     pthread_sigmask(SIG_BLOCK, &held_, &before_);
   }

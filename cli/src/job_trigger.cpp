@@ -13,11 +13,13 @@
 
 namespace lacuna::cli {
 
-void addSteps(Command& command, collector::JobTrigger& trigger, const std::optional<Option>& needed) {
-  Option first =
-      command.option("--step", trigger.step,
-                     "First step to record, counted from 0 (default: the first that all ranks can still reach)");
-  Option count = command.option("--steps", trigger.steps, "Number of steps to record (default: 10)");
+void addSteps(Command& command, collector::JobTrigger& trigger,
+              const std::optional<Option>& needed) {
+  Option first = command.option(
+      "--step", trigger.step,
+      "First step to record, counted from 0 (default: the first that all ranks can still reach)");
+  Option count =
+      command.option("--steps", trigger.steps, "Number of steps to record (default: 10)");
   first.typeName("N").notNegative();
   count.typeName("K").between(1, 1'000'000);
   if (!needed) return;
@@ -27,7 +29,9 @@ void addSteps(Command& command, collector::JobTrigger& trigger, const std::optio
 
 int triggerSteps(collector::JobTrigger trigger) {
   const HeldInterrupts interrupts;
-  trigger.onNews = [](const std::string& news) { fmt::print(stderr, "lacuna: {}\n", analyzer::oneLine(news)); };
+  trigger.onNews = [](const std::string& news) {
+    fmt::print(stderr, "lacuna: {}\n", analyzer::oneLine(news));
+  };
   trigger.interrupted = [&interrupts] { return interrupts.came(); };
   const auto files = collector::triggerJob(trigger);
   if (!files) return printError(files.error().message);

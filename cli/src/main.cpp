@@ -48,23 +48,28 @@ std::string unexpectedWords(const CLI::App& app, const std::string& help) {
   if (parsed.empty()) return fmt::format("there is no such option (see {})", help);
   const CLI::App& command = *parsed.front();
   const std::vector<std::string> left = command.remaining();
-  const auto option = std::ranges::find_if(left, [](const std::string& word) { return word.starts_with('-'); });
-  if (option == left.end()) return fmt::format("'{}' is a word too many (see {})", left.front(), help);
+  const auto option =
+      std::ranges::find_if(left, [](const std::string& word) { return word.starts_with('-'); });
+  if (option == left.end())
+    return fmt::format("'{}' is a word too many (see {})", left.front(), help);
   std::vector<std::string> names;
   for (const CLI::Option* known : lacuna::cli::optionsOf(command)) {
     for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
   }
   const std::string typed = option->substr(0, option->find('='));
-  return fmt::format("there is no option '{}'{} (see {})", typed, lacuna::cli::didYouMean(names, typed), help);
+  return fmt::format("there is no option '{}'{} (see {})", typed,
+                     lacuna::cli::didYouMean(names, typed), help);
 }
 
 /// The command that shows how it is done right, by the first word that was typed.
 std::string helpFor(std::string_view first) {
-  return fmt::format("`lacuna {}--help`", first.starts_with('-') ? std::string() : fmt::format("{} ", first));
+  return fmt::format("`lacuna {}--help`",
+                     first.starts_with('-') ? std::string() : fmt::format("{} ", first));
 }
 
-/// Where a standard stream is closed, the next file that is opened would be taken for it, and what is printed would go
-/// into the trace. To use such a stream stays an error, and a program that is started has it closed as ever.
+/// Where a standard stream is closed, the next file that is opened would be taken for it, and what
+/// is printed would go into the trace. To use such a stream stays an error, and a program that is
+/// started has it closed as ever.
 void keepStandardStreams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -95,8 +100,8 @@ std::string notConverted(std::string message) {
   const auto between = message.find(kBetween);
   if (!message.starts_with(kStart) || between == std::string::npos) return message;
   const std::string option = message.substr(kStart.size(), between - kStart.size());
-  return fmt::format("'{}' is not a number, or not one that {} takes", message.substr(between + kBetween.size()),
-                     option);
+  return fmt::format("'{}' is not a number, or not one that {} takes",
+                     message.substr(between + kBetween.size()), option);
 }
 
 /// "--output: At Most 1 required but received 2" in words.
@@ -114,9 +119,8 @@ int failed(const std::string& message) {
 /// The message is there already: there may be no memory left to make one.
 int outOfMemory() {
   constexpr std::string_view kText =
-      "lacuna: error: there is not enough memory to go on; close other programs, lift a limit (ulimit -v), or read "
-      "less "
-      "of the trace\n";
+      "lacuna: error: there is not enough memory to go on; close other programs, lift a limit "
+      "(ulimit -v), or read less of the trace\n";
   // Where that does not arrive, the exit code remains.
   (void)!::write(STDERR_FILENO, kText.data(), kText.size());
   return lacuna::cli::failureCode;
@@ -131,8 +135,8 @@ int finishOutput(int exitCode, int writeError) {
                             writeError != 0 ? std::strerror(writeError) : ""));
 }
 
-/// A file that reaches a size limit (ulimit -f) is an error with words, as a full disk is. Programs that `run` starts
-/// have their signals as ever.
+/// A file that reaches a size limit (ulimit -f) is an error with words, as a full disk is. Programs
+/// that `run` starts have their signals as ever.
 void outliveFileSizeLimit(int argc, char** argv) {
   if (argc > 1 && !startsPrograms(argv[1])) std::signal(SIGXFSZ, SIG_IGN);
 }
@@ -145,9 +149,11 @@ int parseAndRun(int argc, char** argv) {
   layOutHelp(app);
   int exitCode = kOk;
   for (const AddCommand add : kCommands) add(app, exitCode);
-  if (const auto status = checkBudgetOfEnvironment(); !status) return printMisuse(status.error().message);
+  if (const auto status = checkBudgetOfEnvironment(); !status)
+    return printMisuse(status.error().message);
   app.footer(
-      "Exit codes: 0 done, 1 an error (described on standard error), 2 wrong usage; run and check have more.\n"
+      "Exit codes: 0 done, 1 an error (described on standard error), 2 wrong usage; run and check "
+      "have more.\n"
       "`lacuna help COMMAND` and `lacuna COMMAND --help` explain a command.");
   if (argc > 2 && std::string_view(argv[1]) == "--complete") {
     const std::vector<std::string> words(argv + 2, argv + argc);

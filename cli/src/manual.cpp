@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// `lacuna manual` prints manual pages. They are made of the definitions that --help shows, so the two never differ.
+// `lacuna manual` prints manual pages. They are made of the definitions that --help shows, so the
+// two never differ.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -67,12 +68,14 @@ std::string describe(const Options& options) {
     out += fmt::format(".TP\n{}\n{}\n", nameOf(*option), plain(option->get_description()));
     if (const std::string usual = option->get_default_str(); takesValue(*option) && !usual.empty())
       out += fmt::format("Default: {}.\n", plain(usual));
-    if (const std::string range = valueRange(*option); !range.empty()) out += fmt::format("From {}.\n", plain(range));
+    if (const std::string range = valueRange(*option); !range.empty())
+      out += fmt::format("From {}.\n", plain(range));
   }
   return out;
 }
 
-/// The text below the options of --help: its lines as they are, except those that have a section of their own.
+/// The text below the options of --help: its lines as they are, except those that have a section of
+/// their own.
 std::string notes(const std::string& footer) {
   const std::size_t example = std::min(footer.find("\nExample: "), footer.size());
   const std::size_t codes = std::min(footer.find("Exit code"), example);
@@ -95,9 +98,10 @@ std::string notes(const std::string& footer) {
 
 std::string headOf(std::string_view name, std::string_view version, std::string_view description) {
   std::string title(name);
-  std::ranges::transform(title, title.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return fmt::format(".TH {} 1 \"\" \"{}\" \"Lacuna\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n", plain(title), version,
-                     plain(name), plain(description));
+  std::ranges::transform(title, title.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return fmt::format(".TH {} 1 \"\" \"{}\" \"Lacuna\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n",
+                     plain(title), version, plain(name), plain(description));
 }
 
 /// "[OPTIONS] FILE", as --help shows it.
@@ -115,12 +119,13 @@ std::string pageOf(const CLI::App& command, std::string_view version) {
   const std::string& name = command.get_name();
   return headOf("lacuna-" + name, version, command.get_description()) +
          fmt::format("{} {}\n.SH OPTIONS\n", bold("lacuna " + name), plain(usageOf(command))) +
-         describe(optionsOf(command)) + notes(command.get_footer()) + ".SH SEE ALSO\n" + bold("lacuna") + "(1)\n";
+         describe(optionsOf(command)) + notes(command.get_footer()) + ".SH SEE ALSO\n" +
+         bold("lacuna") + "(1)\n";
 }
 
 std::string overview(const CLI::App& app) {
-  std::string out = headOf("lacuna", app.version(), app.get_description()) + bold("lacuna") + " " + italic("COMMAND") +
-                    " [" + italic("OPTIONS") + "]\n.SH COMMANDS\n";
+  std::string out = headOf("lacuna", app.version(), app.get_description()) + bold("lacuna") + " " +
+                    italic("COMMAND") + " [" + italic("OPTIONS") + "]\n.SH COMMANDS\n";
   for (const CLI::App* command : commandsIn(app)) {
     out += fmt::format(".TP\n\\fB{}\\fR(1)\n{}\n", plain("lacuna-" + command->get_name()),
                        plain(command->get_description()));
@@ -134,7 +139,8 @@ int print(const CLI::App& app, const std::string& name) {
     return kOk;
   }
   const auto commands = commandsIn(app);
-  const auto found = std::ranges::find(commands, name, [](const CLI::App* one) { return one->get_name(); });
+  const auto found =
+      std::ranges::find(commands, name, [](const CLI::App* one) { return one->get_name(); });
   if (found == commands.end()) return printMisuse(unknownCommand(app, name));
   fmt::print("{}", pageOf(**found, app.version()));
   return kOk;

@@ -40,13 +40,13 @@ void describe(const std::string& file, const analyzer::Alignment& alignment) {
     case AlignedBy::Start:
       fmt::print("{}: moved by {}\n", path, signedDuration(alignment.offsetNs));
       printWarning(
-          fmt::format("{}: no common collectives, clocks or step markers: the traces' starts are laid on each "
-                      "other, so times across them mean little",
+          fmt::format("{}: no common collectives, clocks or step markers: the traces' starts are "
+                      "laid on each other, so times across them mean little",
                       path));
       return;
     default:
-      fmt::print("{}: moved by {}, by {} {} (median distance {})\n", path, signedDuration(alignment.offsetNs),
-                 prof::countText(alignment.matches),
+      fmt::print("{}: moved by {}, by {} {} (median distance {})\n", path,
+                 signedDuration(alignment.offsetNs), prof::countText(alignment.matches),
                  alignment.how == AlignedBy::Collectives ? "collectives" : "step markers",
                  prof::timeText(alignment.spreadNs));
   }
@@ -57,7 +57,8 @@ prof::Status checkNamedOnce(const std::vector<std::string>& files, std::size_t a
   for (std::size_t i = 0; i < at; ++i) {
     std::error_code ignored;
     if (!std::filesystem::equivalent(files[i], files[at], ignored)) continue;
-    return prof::Error{fmt::format("{}: is the same file as {}; name every trace once", files[at], files[i])};
+    return prof::Error{
+        fmt::format("{}: is the same file as {}; name every trace once", files[at], files[i])};
   }
   return {};
 }
@@ -68,13 +69,15 @@ std::string misuseOf(const MergeOptions& options) {
     const bool asBefore = options.files.size() > 2;
     const std::size_t traces = asBefore ? options.files.size() - 1 : options.files.size();
     return withoutTarget(
-        fmt::format("merge {}", fmt::join(options.files.begin(), options.files.begin() + std::ptrdiff_t(traces), " ")),
+        fmt::format("merge {}", fmt::join(options.files.begin(),
+                                          options.files.begin() + std::ptrdiff_t(traces), " ")),
         asBefore ? options.files.back() : "OUT.lcn");
   }
   return options.files.size() < 2 ? "name two traces or more" : "";
 }
 
-prof::Result<std::vector<std::shared_ptr<const analyzer::Store>>> openAll(const std::vector<std::string>& files) {
+prof::Result<std::vector<std::shared_ptr<const analyzer::Store>>> openAll(
+    const std::vector<std::string>& files) {
   std::vector<std::shared_ptr<const analyzer::Store>> stores;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (const auto once = checkNamedOnce(files, i); !once) return once.error();
@@ -98,12 +101,14 @@ int run(const MergeOptions& options) {
   auto merged = mergeTraces(*stores);
   if (!merged) return printError(merged.error().message);
   printWarnings(*merged->store);
-  for (std::size_t i = 0; i < stores->size(); ++i) describe(options.files[i], merged->alignments[i]);
+  for (std::size_t i = 0; i < stores->size(); ++i)
+    describe(options.files[i], merged->alignments[i]);
   stores->clear();
   ExportOptions how;
   how.warn = [](const std::string& text) { printWarning(text); };
   how.existing = out->existing();
-  const auto status = out->whileWriting([&] { return exportTrace(std::move(merged->store), name, *format, how); });
+  const auto status =
+      out->whileWriting([&] { return exportTrace(std::move(merged->store), name, *format, how); });
   if (!status) return printError(status.error().message);
   printWritten(name);
   return kOk;

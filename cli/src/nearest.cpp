@@ -17,7 +17,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
         cost[i][j] = i + j;
         continue;
       }
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      cost[i][j] = std::min(
+          {cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
         cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
       }
@@ -32,7 +33,8 @@ std::string nearest(const std::vector<std::string>& words, const std::string& ty
   std::string closest;
   std::size_t best = 3;
   for (const std::string& word : words) {
-    // The distance is at least the difference in length; a very long word would take long to compare.
+    // The distance is at least the difference in length; a very long word would take long to
+    // compare.
     if (word.size() + best <= typed.size() || typed.size() + best <= word.size()) continue;
     const std::size_t far = distance(typed, word);
     if (far >= best) continue;

@@ -30,9 +30,10 @@ namespace {
 void printProblem(std::string_view kind, std::string_view colour, std::string_view message) {
   std::fflush(stdout);
   const bool coloured = wantsColour(stderr);
-  // Where that does not arrive either, nothing more can be printed, which is no reason to end another way.
-  std::fputs(fmt::format("lacuna: {}{}:{} {}\n", coloured ? own(colour) : "", kind, coloured ? own("\033[0m") : "",
-                         analyzer::oneLine(message))
+  // Where that does not arrive either, nothing more can be printed, which is no reason to end
+  // another way.
+  std::fputs(fmt::format("lacuna: {}{}:{} {}\n", coloured ? own(colour) : "", kind,
+                         coloured ? own("\033[0m") : "", analyzer::oneLine(message))
                  .c_str(),
              stderr);
 }
@@ -68,7 +69,8 @@ void printWarnings(const analyzer::Store& store, std::string_view name) {
 
 const Style& style() {
   static const std::string kBold = own("\033[1m"), kDim = own("\033[2m"), kRed = own("\033[31m"),
-                           kGreen = own("\033[32m"), kYellow = own("\033[33m"), kReset = own("\033[0m");
+                           kGreen = own("\033[32m"), kYellow = own("\033[33m"),
+                           kReset = own("\033[0m");
   static const Style kColours{kBold, kDim, kRed, kGreen, kYellow, kReset};
   static const Style kPlain{};
   static const bool kWanted = wantsColour(stdout);
@@ -97,7 +99,8 @@ std::string fitted(std::string_view text, int column) {
   for (std::size_t from = 0; from <= text.size();) {
     const std::size_t to = std::min(text.find('\n', from), text.size());
     const std::string_view line = text.substr(from, to - from);
-    for (const std::string& piece : analyzer::brokenLines(line, room, room)) out += (out.empty() ? "" : indent) + piece;
+    for (const std::string& piece : analyzer::brokenLines(line, room, room))
+      out += (out.empty() ? "" : indent) + piece;
     from = to + 1;
   }
   return out;
@@ -117,8 +120,8 @@ std::string jsonString(std::string_view text) {
 std::string damageJson(std::span<const prof::Damage> list) {
   std::string out;
   for (const prof::Damage& damage : list) {
-    out += fmt::format(R"({}{{"offset": {}, "bytes": {}, "what": {}}})", out.empty() ? "" : ", ", damage.offset,
-                       damage.bytes, jsonString(damage.what));
+    out += fmt::format(R"({}{{"offset": {}, "bytes": {}, "what": {}}})", out.empty() ? "" : ", ",
+                       damage.offset, damage.bytes, jsonString(damage.what));
   }
   return "[" + out + "]";
 }

@@ -26,7 +26,9 @@ bool isInside(const fs::path& folder, const fs::path& file) {
   if (!fs::is_directory(folder, error)) return false;
   const fs::path resolved = fs::canonical(folder, error);
   const fs::path real = fs::canonical(file, error);
-  return !error && std::mismatch(resolved.begin(), resolved.end(), real.begin(), real.end()).first == resolved.end();
+  return !error &&
+         std::mismatch(resolved.begin(), resolved.end(), real.begin(), real.end()).first ==
+             resolved.end();
 }
 
 prof::Status checkAgainst(const std::string& name, std::span<const std::string> inputs) {
@@ -36,26 +38,30 @@ prof::Status checkAgainst(const std::string& name, std::span<const std::string> 
       return prof::Error{
           name == input
               ? fmt::format("{}: is read by this command; name another file to write", name)
-              : fmt::format("{}: is the same file as {}, which is read; name another file to write", name, input)};
+              : fmt::format("{}: is the same file as {}, which is read; name another file to write",
+                            name, input)};
     }
     if (isInside(input, name)) {
-      return prof::Error{fmt::format("{}: is in {}, which is read; name another file to write", name, input)};
+      return prof::Error{
+          fmt::format("{}: is in {}, which is read; name another file to write", name, input)};
     }
   }
   return {};
 }
 
-/// True when a file is there that the output would replace. A file that the shell has just opened for us is empty.
+/// True when a file is there that the output would replace. A file that the shell has just opened
+/// for us is empty.
 bool isInTheWay(const std::string& name) {
   std::error_code error;
-  return fs::is_regular_file(name, error) && (!prof::isOpenFile(name) || fs::file_size(name, error) > 0);
+  return fs::is_regular_file(name, error) &&
+         (!prof::isOpenFile(name) || fs::file_size(name, error) > 0);
 }
 
 prof::Status checkFolder(const std::string& name, const fs::path& place) {
   const fs::path folder = place.has_parent_path() ? place.parent_path() : ".";
   if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
-  return prof::Error{
-      fmt::format("{}: cannot be replaced, as nothing can be made beside it: {}", name, prof::fileProblem(errno))};
+  return prof::Error{fmt::format("{}: cannot be replaced, as nothing can be made beside it: {}",
+                                 name, prof::fileProblem(errno))};
 }
 
 }  // namespace
@@ -88,7 +94,8 @@ std::string forcesNothing(const Target& target) {
   return "--force is for the file that -o writes. Add -o, or leave --force out";
 }
 
-prof::Result<OutputFile> OutputFile::check(const Target& target, std::span<const std::string> inputs) {
+prof::Result<OutputFile> OutputFile::check(const Target& target,
+                                           std::span<const std::string> inputs) {
   const std::string& name = target.path;
   if (const auto apart = checkAgainst(name, inputs); !apart) return apart.error();
   if (const auto possible = prof::checkTarget(name); !possible) return possible.error();
@@ -120,9 +127,9 @@ prof::Status OutputFile::writeText(std::string_view text) const {
     file.close();
     if (file) return {};
     const int error = errno;
-    return prof::Error{
-        fmt::format("{}: cannot be written{}", path.string(),
-                    error == 0 ? "; check that the folder exists and has room" : ": " + prof::fileProblem(error))};
+    return prof::Error{fmt::format("{}: cannot be written{}", path.string(),
+                                   error == 0 ? "; check that the folder exists and has room"
+                                              : ": " + prof::fileProblem(error))};
   });
 }
 

@@ -31,7 +31,8 @@ void ProgressLine::show(double share) {
   const int percent = static_cast<int>(share * 100);
   if (percent == percent_ || steady_clock::now() < from_) return;
   percent_ = percent;
-  // Not fmt::print, which throws where the terminal is gone: on whatever thread works, or out of the destructor.
+  // Not fmt::print, which throws where the terminal is gone: on whatever thread works, or out of
+  // the destructor.
   std::fputs(fmt::format("{}{} {:3} %", own("\r"), what_, percent).c_str(), stream_);
   std::fflush(stream_);
 }

@@ -15,7 +15,8 @@ namespace lacuna::cli {
 class ProgressLine {
  public:
   /// Work that is done within `after` has no line.
-  explicit ProgressLine(std::string what, std::chrono::milliseconds after = {}, std::FILE* stream = stderr);
+  explicit ProgressLine(std::string what, std::chrono::milliseconds after = {},
+                        std::FILE* stream = stderr);
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -32,8 +33,8 @@ class ProgressLine {
   int percent_ = -1;
 };
 
-/// As analyzer::analyse, with such a line where it takes more than a moment, and the environment's calibration where
-/// there is none.
+/// As analyzer::analyse, with such a line where it takes more than a moment, and the environment's
+/// calibration where there is none.
 prof::Result<analyzer::Analysis> analyseShown(std::shared_ptr<const analyzer::Store> store,
                                               analyzer::AnalysisOptions options = {});
 

@@ -48,7 +48,8 @@ class Printer {
   void columns(const std::vector<std::string>& names) {
     names_ = options_.json ? analyzer::distinctNames(names) : names;
     if (options_.csv)
-      line(names, [](std::string& out, const std::string& name) { analyzer::appendCsvText(out, name); });
+      line(names,
+           [](std::string& out, const std::string& name) { analyzer::appendCsvText(out, name); });
     if (options_.json) fmt::print("[");
     if (options_.csv || options_.json) return;
     auto& heads = lines_.emplace_back();
@@ -74,9 +75,10 @@ class Printer {
     } else {
       std::vector<std::string> texts;
       for (const QueryValue& value : values) {
-        texts.push_back(analyzer::oneLine(value.text.size() > kWidest
-                                              ? std::string(analyzer::headOf(value.text, kWidest - 3)) + "..."
-                                              : std::string(value.text)));
+        texts.push_back(
+            analyzer::oneLine(value.text.size() > kWidest
+                                  ? std::string(analyzer::headOf(value.text, kWidest - 3)) + "..."
+                                  : std::string(value.text)));
         numeric_.resize(values.size(), true);
         if (value.kind == QueryValue::Kind::Text) numeric_[texts.size() - 1] = false;
       }
@@ -110,11 +112,13 @@ class Printer {
     std::vector<int> widths(names_.size());
     numeric_.resize(names_.size(), false);
     for (const auto& texts : lines_) {
-      for (std::size_t i = 0; i < texts.size(); ++i) widths[i] = std::max(widths[i], analyzer::columns(texts[i]));
+      for (std::size_t i = 0; i < texts.size(); ++i)
+        widths[i] = std::max(widths[i], analyzer::columns(texts[i]));
     }
     const int gaps = 2 * static_cast<int>(std::max<std::size_t>(1, widths.size()) - 1);
     // The first lines decide for all.
-    if (!isAligned_) isAligned_ = std::accumulate(widths.begin(), widths.end(), gaps) <= listWidth();
+    if (!isAligned_)
+      isAligned_ = std::accumulate(widths.begin(), widths.end(), gaps) <= listWidth();
     for (const auto& texts : lines_) *isAligned_ ? printAligned(texts, widths) : printAlone(texts);
     lines_.clear();
   }
@@ -122,7 +126,8 @@ class Printer {
   void printAligned(const std::vector<std::string>& texts, const std::vector<int>& widths) const {
     std::string out;
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      const std::string blanks(static_cast<std::size_t>(widths[i] - analyzer::columns(texts[i])), ' ');
+      const std::string blanks(static_cast<std::size_t>(widths[i] - analyzer::columns(texts[i])),
+                               ' ');
       out += (i > 0 ? "  " : "") + (numeric_[i] ? blanks + texts[i] : texts[i] + blanks);
     }
     fmt::print("{}\n", out.substr(0, out.find_last_not_of(' ') + 1));
@@ -139,7 +144,8 @@ class Printer {
     column = std::min(column, listWidth() / 2) + 2;
     if (printedAlone_ > 2) fmt::print("\n");
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      const auto blanks = static_cast<std::size_t>(std::max(2, column - analyzer::columns(heads_[i])));
+      const auto blanks =
+          static_cast<std::size_t>(std::max(2, column - analyzer::columns(heads_[i])));
       fmt::print("{}{}{}\n", heads_[i], std::string(blanks, ' '), fitted(texts[i], column));
     }
   }
@@ -161,7 +167,8 @@ constexpr double kMostGib = 1e9;
 
 /// Runs the statement and prints its rows; answers the exit code.
 int ask(analyzer::Query& query, const QueryOptions& options) {
-  const QueryGuard guard(query, std::chrono::milliseconds(static_cast<std::int64_t>(options.timeLimit * 1000)));
+  const QueryGuard guard(
+      query, std::chrono::milliseconds(static_cast<std::int64_t>(options.timeLimit * 1000)));
   Printer printer(options);
   bool hasMore = false;
   const auto status = query.run(
@@ -174,8 +181,8 @@ int ask(analyzer::Query& query, const QueryOptions& options) {
     printer.finish();
     if (hasMore) {
       printWarning(
-          fmt::format("there are more rows than the first {}; --rows N prints more, and LIMIT or an aggregate "
-                      "asks for fewer",
+          fmt::format("there are more rows than the first {}; --rows N prints more, and LIMIT or "
+                      "an aggregate asks for fewer",
                       options.rows));
     }
     return kOk;
@@ -183,9 +190,11 @@ int ask(analyzer::Query& query, const QueryOptions& options) {
   using Stop = analyzer::Query::Stop;
   const Stop stopped = query.stopped();
   (void)printError(status.error().message +
-                   (stopped == Stop::TimeLimit ? "; raise it with --time-limit SECONDS (0 is none), or read fewer rows"
-                    : stopped == Stop::TemporaryLimit ? "; or raise it with --temp-limit GIB (0 is none)"
-                                                      : ""));
+                   (stopped == Stop::TimeLimit
+                        ? "; raise it with --time-limit SECONDS (0 is none), or read fewer rows"
+                    : stopped == Stop::TemporaryLimit
+                        ? "; or raise it with --temp-limit GIB (0 is none)"
+                        : ""));
   if (stopped == Stop::Interrupted) QueryGuard::endAsInterrupted();
   return kError;
 }
@@ -218,22 +227,31 @@ int run(const QueryOptions& options) {
 void addQuery(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<QueryOptions>();
   Command command(app, "query", "Ask a trace of any kind in SQL");
-  command.option("FILE", options->file, "a trace of any kind, recognised by its content (also gz, zstd)");
-  command.option("SQL", options->sql, "one statement; docs/query.md has examples, docs/schema.md the tables");
+  command.option("FILE", options->file,
+                 "a trace of any kind, recognised by its content (also gz, zstd)");
+  command.option("SQL", options->sql,
+                 "one statement; docs/query.md has examples, docs/schema.md the tables");
   const Option csv = command.flag("--csv", options->csv, "print comma-separated values");
   command.flag("--json", options->json, "print JSON").excludes(csv);
-  command.option("--rows", options->rows, "print at most so many rows; 0 is all").showDefault().notNegative();
+  command.option("--rows", options->rows, "print at most so many rows; 0 is all")
+      .showDefault()
+      .notNegative();
   command.option("--time-limit", options->timeLimit, "end a query that takes longer; 0 is no limit")
       .typeName("SECONDS")
       .notNegative()
       .showDefault();
-  command.option("--temp-limit", options->tempLimit, "end a query whose temporary files outgrow this; 0 is no limit")
+  command
+      .option("--temp-limit", options->tempLimit,
+              "end a query whose temporary files outgrow this; 0 is no limit")
       .typeName("GIB")
       .notNegative()
       .showDefault();
-  command.flag("--schema", options->schema, "print the tables and columns (docs/schema.md); needs no trace");
+  command.flag("--schema", options->schema,
+               "print the tables and columns (docs/schema.md); needs no trace");
   command.opensTraces();
-  command.example("lacuna query run.lcn \"SELECT name, sum(durNs)/1e6 AS ms FROM kernel GROUP BY 1 ORDER BY 2 DESC\"");
+  command.example(
+      "lacuna query run.lcn \"SELECT name, sum(durNs)/1e6 AS ms FROM kernel GROUP BY 1 ORDER BY 2 "
+      "DESC\"");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

@@ -25,8 +25,8 @@ void interruptQuery(int number) {
 
 void endOverdue(int) {
   constexpr std::string_view kText =
-      "lacuna: error: SQL: one step of the query runs beyond the time limit; raise it with --time-limit SECONDS (0 is "
-      "none), or search in shorter texts\n";
+      "lacuna: error: SQL: one step of the query runs beyond the time limit; raise it with "
+      "--time-limit SECONDS (0 is none), or search in shorter texts\n";
   if (::write(STDERR_FILENO, kText.data(), kText.size()) < 0) ::_exit(kError);
   ::_exit(kError);
 }
@@ -49,7 +49,8 @@ QueryGuard::QueryGuard(analyzer::Query& query, std::chrono::milliseconds limit) 
     // The second interrupt ends the program; reads and writes go on after the first.
     action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
     ::sigaction(kSignals[i], nullptr, &before_[i]);
-    if (before_[i].sa_handler != SIG_IGN || kSignals[i] == SIGALRM) ::sigaction(kSignals[i], &action, nullptr);
+    if (before_[i].sa_handler != SIG_IGN || kSignals[i] == SIGALRM)
+      ::sigaction(kSignals[i], &action, nullptr);
   }
   if (limit.count() > 0) setTimer(limit + kGrace);
 }

@@ -11,11 +11,12 @@
 
 namespace lacuna::cli {
 
-/// While it lives, the query has a time limit (0 is none), and the first interrupt (Ctrl-C, SIGTERM, SIGHUP) ends the
-/// query; the next one ends the program. Signals that are ignored stay so.
+/// While it lives, the query has a time limit (0 is none), and the first interrupt (Ctrl-C,
+/// SIGTERM, SIGHUP) ends the query; the next one ends the program. Signals that are ignored stay
+/// so.
 ///
-/// SQLite looks at the clock between its steps. One step can take long by itself (a search in a huge text), so
-/// some seconds after the limit the program ends with an error. One at a time.
+/// SQLite looks at the clock between its steps. One step can take long by itself (a search in a
+/// huge text), so some seconds after the limit the program ends with an error. One at a time.
 class QueryGuard {
  public:
   QueryGuard(analyzer::Query& query, std::chrono::milliseconds limit);
@@ -23,7 +24,8 @@ class QueryGuard {
   QueryGuard(const QueryGuard&) = delete;
   QueryGuard& operator=(const QueryGuard&) = delete;
 
-  /// Ends the program as the interrupt that came would have, so that the caller's shell knows; returns where none did.
+  /// Ends the program as the interrupt that came would have, so that the caller's shell knows;
+  /// returns where none did.
   static void endAsInterrupted();
 
  private:

@@ -59,13 +59,16 @@ prof::Result<std::pair<std::uint64_t, std::uint64_t>> parseSteps(std::string_vie
     if (second == std::errc() && stop == end) {
       if (first < last) return std::pair(first, last);
       return prof::Error{
-          first > last ? fmt::format("--steps {}: the first step is behind the last", text)
-                       : fmt::format("--steps {}: is empty, as step {} is no longer part of it; {}:{} is that one",
-                                     text, last, first, first + 1)};
+          first > last
+              ? fmt::format("--steps {}: the first step is behind the last", text)
+              : fmt::format(
+                    "--steps {}: is empty, as step {} is no longer part of it; {}:{} is that one",
+                    text, last, first, first + 1)};
     }
   }
-  return prof::Error{
-      fmt::format("--steps {}: expected A:B, from step A up to but without step B (0:3 are the first three)", text)};
+  return prof::Error{fmt::format(
+      "--steps {}: expected A:B, from step A up to but without step B (0:3 are the first three)",
+      text)};
 }
 
 /// The sections of --section, with `all` replaced by every one.
@@ -76,16 +79,17 @@ prof::Result<std::vector<std::string>> chosenSections(const std::vector<std::str
     if (name == "all") return all;
     if (std::ranges::find(all, name) != all.end()) continue;
     const std::string meant = nearest(all, name);
-    return prof::Error{fmt::format("--section {}: there is no such section{}; there are: all, {}", name,
-                                   meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant),
-                                   fmt::join(all, ", "))};
+    return prof::Error{fmt::format(
+        "--section {}: there is no such section{}; there are: all, {}", name,
+        meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant), fmt::join(all, ", "))};
   }
   return wanted;
 }
 
 std::vector<std::string> tableNames() {
   std::vector<std::string> names;
-  for (const analyzer::Table& table : analyzer::reportTables(analyzer::Analysis{})) names.emplace_back(table.key);
+  for (const analyzer::Table& table : analyzer::reportTables(analyzer::Analysis{}))
+    names.emplace_back(table.key);
   return names;
 }
 
@@ -99,25 +103,28 @@ std::vector<std::string> causeNames() {
 prof::Status checkTable(std::string_view wanted) {
   const std::vector<std::string> known = tableNames();
   if (std::ranges::find(known, wanted) != known.end()) return {};
-  return prof::Error{fmt::format("--csv {}: there is no such table; there are: {}", wanted, fmt::join(known, ", "))};
+  return prof::Error{fmt::format("--csv {}: there is no such table; there are: {}", wanted,
+                                 fmt::join(known, ", "))};
 }
 
-/// Prints what is behind one cause of the ledger, and where it lasts longest; times count from the trace's beginning,
-/// as those that lacuna-gui takes.
+/// Prints what is behind one cause of the ledger, and where it lasts longest; times count from the
+/// trace's beginning, as those that lacuna-gui takes.
 void printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
   using Kind = analyzer::TextColumn::Kind;
   const std::int64_t ns = analysis.ledgers.run[cause];
   fmt::print("{}: {} in all\n", analyzer::causeLabel(cause), prof::timeText(ns));
   analyzer::TextTable places({{"in all"}, {"times"}, {"where", Kind::Name}});
   for (const analyzer::CauseDetail& detail : analysis.of<analyzer::IdleCauses>().details) {
-    if (detail.cause == cause) places.add({prof::timeText(detail.ns), std::to_string(detail.count), detail.name});
+    if (detail.cause == cause)
+      places.add({prof::timeText(detail.ns), std::to_string(detail.count), detail.name});
   }
   printTextTable(places);
   analyzer::TextTable longest({{"longest"}, {"at"}, {"where", Kind::Name}});
   for (const analyzer::DeviceSegment& segment :
        analysis.of<analyzer::IdleCauses>().longest[static_cast<std::size_t>(cause)]) {
     const std::int64_t fromBegin = segment.startNs - analysis.store->span().startNs;
-    longest.add({prof::timeText(segment.durNs()), fmt::format("{:.6f} s", static_cast<double>(fromBegin) / 1e9),
+    longest.add({prof::timeText(segment.durNs()),
+                 fmt::format("{:.6f} s", static_cast<double>(fromBegin) / 1e9),
                  std::string(analysis.store->text(segment.name))});
   }
   printTextTable(longest);
@@ -128,8 +135,8 @@ prof::Result<std::vector<analyzer::Cause>> parseCauses(const std::vector<std::st
   for (const std::string& name : names) {
     const auto cause = analyzer::findCause(name);
     if (!cause) {
-      return prof::Error{
-          fmt::format("--cause {}: there is no such cause; there are: {}", name, fmt::join(causeNames(), ", "))};
+      return prof::Error{fmt::format("--cause {}: there is no such cause; there are: {}", name,
+                                     fmt::join(causeNames(), ", "))};
     }
     causes.push_back(*cause);
   }
@@ -141,8 +148,8 @@ int explain(const analyzer::Analysis& analysis, const ReportOptions& options) {
   const auto finding = numberedFinding(analysis, number);
   if (!finding) return printError(finding.error().message);
   printWarnings(*analysis.store);
-  fmt::print("{}",
-             options.json ? explainedJson(analysis, number, **finding) : explainedText(analysis, number, **finding));
+  fmt::print("{}", options.json ? explainedJson(analysis, number, **finding)
+                                : explainedText(analysis, number, **finding));
   return kOk;
 }
 
@@ -178,8 +185,8 @@ int show(const analyzer::Analysis& analysis, const ReportOptions& options, const
     return kOk;
   }
   // The summary names them too.
-  const bool withSummary =
-      wanted.sections.empty() || std::ranges::find(wanted.sections, "summary") != wanted.sections.end();
+  const bool withSummary = wanted.sections.empty() ||
+                           std::ranges::find(wanted.sections, "summary") != wanted.sections.end();
   if (!wanted.causes.empty() || (!options.json && !withSummary)) printWarnings(*analysis.store);
   for (const analyzer::Cause cause : wanted.causes) printCause(analysis, cause);
   if (!wanted.causes.empty()) return kOk;
@@ -187,7 +194,8 @@ int show(const analyzer::Analysis& analysis, const ReportOptions& options, const
     fmt::print("{}", dataOf(analysis, options));
   } else {
     const int width = options.width > 0 ? options.width : terminalWidth(stdout);
-    fmt::print("{}", withOwnColours(analyzer::renderText(analysis, {wanted.sections, width, wantsColour(stdout)})));
+    fmt::print("{}", withOwnColours(analyzer::renderText(
+                         analysis, {wanted.sections, width, wantsColour(stdout)})));
     if (wanted.output) fmt::print("page: {}\n", analyzer::oneLine(wanted.output->name()));
   }
   return kOk;
@@ -195,19 +203,23 @@ int show(const analyzer::Analysis& analysis, const ReportOptions& options, const
 
 int run(const ReportOptions& options) {
   if (options.listFindings) {
-    fmt::print("{}", options.json ? analyzer::findingListJson() : analyzer::findingListText(listWidth()));
+    fmt::print("{}",
+               options.json ? analyzer::findingListJson() : analyzer::findingListText(listWidth()));
     return kOk;
   }
   if (options.listSections) {
-    fmt::print("{}", options.json ? analyzer::sectionListJson() : analyzer::sectionListText(listWidth()));
+    fmt::print("{}",
+               options.json ? analyzer::sectionListJson() : analyzer::sectionListText(listWidth()));
     return kOk;
   }
   if (options.file.empty())
-    return printMisuse("name a trace: lacuna report FILE, or use --list-findings or --list-sections");
+    return printMisuse(
+        "name a trace: lacuna report FILE, or use --list-findings or --list-sections");
   analyzer::AnalysisOptions wanted;
   wanted.device = options.device;
   if (options.rank >= 0) wanted.rank = options.rank;
-  if (const std::string misuse = forcesNothing(options.output); !misuse.empty()) return printMisuse(misuse);
+  if (const std::string misuse = forcesNothing(options.output); !misuse.empty())
+    return printMisuse(misuse);
   const auto sections = chosenSections(options.sections);
   if (!sections) return printMisuse(sections.error().message);
   if (!options.csv.empty()) {
@@ -241,11 +253,11 @@ int run(const ReportOptions& options) {
 void addReport(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<ReportOptions>();
   Command command(app, "report", "Show where a run's time and memory go, and what to change");
-  command.option(
-      "FILE", options->file,
-      "a trace of any kind: .lcn, Kineto or Chrome JSON, nsys SQLite, Perfetto, memory snapshot (also .gz, .zst)");
-  const std::string sections =
-      fmt::format("only these sections, in full: all, {}", fmt::join(analyzer::reportSections(), ", "));
+  command.option("FILE", options->file,
+                 "a trace of any kind: .lcn, Kineto or Chrome JSON, nsys SQLite, Perfetto, memory "
+                 "snapshot (also .gz, .zst)");
+  const std::string sections = fmt::format("only these sections, in full: all, {}",
+                                           fmt::join(analyzer::reportSections(), ", "));
   const Option section = command.option("--section", options->sections, sections)
                              .typeName("NAME,NAME")
                              .commaSeparated()
@@ -257,7 +269,9 @@ void addReport(CLI::App& app, int& exitCode) {
                                return words;
                              });
   const Option cause =
-      command.option("--cause", options->causes, "only what is behind these causes of the ledger, such as loader_wait")
+      command
+          .option("--cause", options->causes,
+                  "only what is behind these causes of the ledger, such as loader_wait")
           .typeName("NAME,NAME")
           .commaSeparated()
           .notEmpty()
@@ -266,11 +280,13 @@ void addReport(CLI::App& app, int& exitCode) {
   command.option("--steps", options->steps, "only steps A up to but without B, counted from 0")
       .typeName("A:B")
       .notEmpty();
-  command.option("--device", options->device, "only this device, such as cuda:3 or cpu:0").typeName("ID").notEmpty();
+  command.option("--device", options->device, "only this device, such as cuda:3 or cpu:0")
+      .typeName("ID")
+      .notEmpty();
   command.option("--rank", options->rank, "only this rank of a distributed run").notNegative();
-  const Option output =
-      addTarget(command, options->output,
-                "also write a self-contained page with charts; with --json or --csv write that into OUT");
+  const Option output = addTarget(
+      command, options->output,
+      "also write a self-contained page with charts; with --json or --csv write that into OUT");
   const Option html = command
                           .formerly("--html", "-o",
                                     [options](const std::string& path) {
@@ -278,26 +294,31 @@ void addReport(CLI::App& app, int& exitCode) {
                                       options->isPage = true;
                                     })
                           .excludes(output);
-  command.option("--width", options->width, "columns of the text (default: the terminal's, else COLUMNS or 100)")
+  command
+      .option("--width", options->width,
+              "columns of the text (default: the terminal's, else COLUMNS or 100)")
       .between(40, 200);
   addCalibration(command, options->calibration);
-  const Option json = command.flag("--json", options->json, "print everything as JSON (docs/report-json.md)")
-                          .excludes(section)
-                          .excludes(cause);
-  const Option list =
-      command
-          .flag("--list-findings", options->listFindings, "print every finding that a report can have; needs no trace")
+  const Option json =
+      command.flag("--json", options->json, "print everything as JSON (docs/report-json.md)")
           .excludes(section)
           .excludes(cause);
-  const Option sectionList = command
-                                 .flag("--list-sections", options->listSections,
-                                       "print every section with its tables and their columns; needs no trace")
-                                 .excludes(section)
-                                 .excludes(cause)
-                                 .excludes(list);
+  const Option list = command
+                          .flag("--list-findings", options->listFindings,
+                                "print every finding that a report can have; needs no trace")
+                          .excludes(section)
+                          .excludes(cause);
+  const Option sectionList =
+      command
+          .flag("--list-sections", options->listSections,
+                "print every section with its tables and their columns; needs no trace")
+          .excludes(section)
+          .excludes(cause)
+          .excludes(list);
   const Option csv =
       command
-          .option("--csv", options->csv, "only this table, as CSV: kernels, operators, … (--list-sections names all)")
+          .option("--csv", options->csv,
+                  "only this table, as CSV: kernels, operators, … (--list-sections names all)")
           .typeName("TABLE")
           .notEmpty()
           .suggests(&tableNames)
@@ -305,7 +326,9 @@ void addReport(CLI::App& app, int& exitCode) {
           .excludes(cause)
           .excludes(json)
           .excludes(html);
-  command.option("--explain", options->explain, "only how the gain of this finding was computed, by its number")
+  command
+      .option("--explain", options->explain,
+              "only how the gain of this finding was computed, by its number")
       .typeName("N")
       .between(1, kMostFindings)
       .excludes(section)

@@ -17,7 +17,8 @@ namespace lacuna::cli {
 
 int terminalWidth(std::FILE* stream) {
   winsize size{};
-  if (isTerminal(stream) && ioctl(descriptorOf(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  if (isTerminal(stream) && ioctl(descriptorOf(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return size.ws_col;
   const char* columns = std::getenv("COLUMNS");
   const int wanted = columns == nullptr ? 0 : std::atoi(columns);
   return wanted > 0 ? wanted : 100;
@@ -36,7 +37,8 @@ prof::Status printVerdict(const std::filesystem::path& trace, std::FILE* stream)
   const auto analysis = analyseShown(*store);
   if (!analysis) return analysis.error();
   fmt::print(stream, "{}",
-             withOwnColours(analyzer::renderText(*analysis, {kSections, terminalWidth(stream), wantsColour(stream)})));
+             withOwnColours(analyzer::renderText(
+                 *analysis, {kSections, terminalWidth(stream), wantsColour(stream)})));
   return {};
 }
 
@@ -50,8 +52,8 @@ prof::Result<analyzer::Analysis> analysed(const std::string& trace) {
 
 std::string withoutSteps(std::string_view trace) {
   return fmt::format(
-      "{}: no steps were found (no step markers, no repetition), so its times are of the whole run; mark steps with an "
-      "NVTX range named \"step\"",
+      "{}: no steps were found (no step markers, no repetition), so its times are of the whole "
+      "run; mark steps with an NVTX range named \"step\"",
       trace);
 }
 

@@ -17,8 +17,8 @@ void printTextTable(const analyzer::TextTable& table);
 /// Columns of the terminal behind `stream`; without one COLUMNS, else 100.
 int terminalWidth(std::FILE* stream);
 
-/// Analyses a trace and prints how the report begins (verdict, ledger, findings), in colour where `stream` is a
-/// terminal that wants it.
+/// Analyses a trace and prints how the report begins (verdict, ledger, findings), in colour where
+/// `stream` is a terminal that wants it.
 prof::Status printVerdict(const std::filesystem::path& trace, std::FILE* stream);
 
 /// Analyses one of several traces; warnings name it.

@@ -43,10 +43,11 @@ std::string hostOf(const analyzer::Store& store) {
       known.try_emplace(key, store.text(row.value));
   }
   std::string out;
-  for (const auto& [key, unit] :
-       {std::pair("host.name", ""), std::pair("host.cores", " cores"), std::pair("host.kernel", "")}) {
+  for (const auto& [key, unit] : {std::pair("host.name", ""), std::pair("host.cores", " cores"),
+                                  std::pair("host.kernel", "")}) {
     const auto found = known.find(key);
-    if (found != known.end()) out += fmt::format("{}{}{}", out.empty() ? "" : ", ", found->second, unit);
+    if (found != known.end())
+      out += fmt::format("{}{}{}", out.empty() ? "" : ", ", found->second, unit);
   }
   return out;
 }

@@ -30,7 +30,8 @@ bool writeAll(int descriptor, std::string_view bytes) {
   return true;
 }
 
-/// One of the two streams. A write may end within a character or a sequence of ours, whose beginning then waits.
+/// One of the two streams. A write may end within a character or a sequence of ours, whose
+/// beginning then waits.
 struct SafeStream {
   int descriptor;
   bool isData = false;
@@ -46,7 +47,11 @@ struct SafeStream {
 /// True when more bytes could make a valid character of a text that is shorter than one.
 bool isCutCharacter(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
-  const std::size_t length = first < 0xc2 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 1;
+  const std::size_t length = first < 0xc2   ? 1
+                             : first < 0xe0 ? 2
+                             : first < 0xf0 ? 3
+                             : first < 0xf5 ? 4
+                                            : 1;
   if (text.size() >= length) return false;
   for (const char c : text.substr(1)) {
     if ((static_cast<unsigned char>(c) & 0xc0) != 0x80) return false;
@@ -93,7 +98,8 @@ SafeStream standardError{STDERR_FILENO, false, {}};
 /// For the C library, which no exception may cross; 0 is failure.
 ssize_t writeSafely(void* stream, const char* bytes, std::size_t count) noexcept {
   try {
-    return static_cast<SafeStream*>(stream)->write({bytes, count}) ? static_cast<ssize_t>(count) : 0;
+    return static_cast<SafeStream*>(stream)->write({bytes, count}) ? static_cast<ssize_t>(count)
+                                                                   : 0;
   } catch (const std::bad_alloc&) {
     errno = ENOMEM;
     return 0;
@@ -101,8 +107,8 @@ ssize_t writeSafely(void* stream, const char* bytes, std::size_t count) noexcept
 }
 
 std::FILE* opened(SafeStream& stream, int buffering) {
-  std::FILE* file =
-      ::fopencookie(&stream, "w", {.read = nullptr, .write = writeSafely, .seek = nullptr, .close = nullptr});
+  std::FILE* file = ::fopencookie(
+      &stream, "w", {.read = nullptr, .write = writeSafely, .seek = nullptr, .close = nullptr});
   if (file != nullptr) std::setvbuf(file, nullptr, buffering, BUFSIZ);
   return file;
 }
@@ -110,7 +116,8 @@ std::FILE* opened(SafeStream& stream, int buffering) {
 std::string newMark() {
   std::uint64_t random = 0;
   if (::getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
-    random = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+    random =
+        static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   return fmt::format("\033{{{:016x}", random);
 }
 
@@ -131,7 +138,8 @@ void sendOutputAsData() {
 }
 
 std::string own(std::string_view sequence) {
-  return mark.empty() || sequence.empty() ? std::string(sequence) : fmt::format("{}{}{}", mark, sequence, kEnd);
+  return mark.empty() || sequence.empty() ? std::string(sequence)
+                                          : fmt::format("{}{}{}", mark, sequence, kEnd);
 }
 
 std::string withOwnColours(std::string_view text) {

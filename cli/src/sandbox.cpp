@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The interface of the kernel, here because the headers of older distributions lack it or end before its later
-// versions. docs: userspace-api/landlock of the kernel.
+// The interface of the kernel, here because the headers of older distributions lack it or end
+// before its later versions. docs: userspace-api/landlock of the kernel.
 constexpr long kCreateRuleset = 444;
 constexpr long kAddRule = 445;
 constexpr long kRestrictSelf = 446;
@@ -54,13 +54,15 @@ constexpr std::uint64_t kTruncate = 1 << 14;
 constexpr std::uint64_t kAllOfFirst = (1 << 13) - 1;
 
 constexpr std::uint64_t kReading = kReadFile | kReadFolder;
-constexpr std::uint64_t kWriting = kReading | kWriteFile | kRemoveFile | kMakeFile | kRefer | kTruncate;
+constexpr std::uint64_t kWriting =
+    kReading | kWriteFile | kRemoveFile | kMakeFile | kRefer | kTruncate;
 /// A database with a log is read from a copy in a folder of its own.
 constexpr std::uint64_t kScratch = kWriting | kMakeFolder | kRemoveFolder;
 /// The rights that a rule for something that is no folder may hold.
 constexpr std::uint64_t kOfFiles = kWriteFile | kReadFile | kTruncate;
 
-/// Everything that a version of the interface can deny: what it does not know cannot be asked of it.
+/// Everything that a version of the interface can deny: what it does not know cannot be asked of
+/// it.
 Ruleset everythingOf(int version) {
   Ruleset all{.files = kAllOfFirst};
   if (version >= 2) all.files |= kRefer;
@@ -88,7 +90,8 @@ class Landlock {
 
   /// A path that is not there needs no permission.
   void allow(const fs::path& path, std::uint64_t access) {
-    PathRule rule{.allowed = access & all_.files, .folder = ::open(path.c_str(), O_PATH | O_CLOEXEC)};
+    PathRule rule{.allowed = access & all_.files,
+                  .folder = ::open(path.c_str(), O_PATH | O_CLOEXEC)};
     if (rule.folder < 0) return;
     struct stat about {};
     if (::fstat(rule.folder, &about) == 0 && !S_ISDIR(about.st_mode)) rule.allowed &= kOfFiles;
@@ -97,7 +100,9 @@ class Landlock {
     isComplete_ = added && isComplete_;
     ::close(rule.folder);
   }
-  bool enter() { return isComplete_ && ruleset_ >= 0 && ::syscall(kRestrictSelf, ruleset_, 0) == 0; }
+  bool enter() {
+    return isComplete_ && ruleset_ >= 0 && ::syscall(kRestrictSelf, ruleset_, 0) == 0;
+  }
 
  private:
   Ruleset all_;
@@ -111,17 +116,49 @@ constexpr int kOfDebuggers = SYS_process_vm_readv;
 constexpr int kOfDebuggers = SYS_ptrace;
 #endif
 
-/// Reading, analysing and writing need none of these. A leak sanitizer looks into its own process as a debugger does.
-constexpr std::array kDenied{
-    SYS_execve,        SYS_execveat,     kOfDebuggers,     SYS_process_vm_readv, SYS_process_vm_writev,
-    SYS_socket,        SYS_connect,      SYS_bind,         SYS_listen,           SYS_accept4,
-    SYS_mount,         SYS_umount2,      SYS_pivot_root,   SYS_chroot,           SYS_setns,
-    SYS_unshare,       SYS_bpf,          SYS_kexec_load,   SYS_init_module,      SYS_finit_module,
-    SYS_delete_module, SYS_keyctl,       SYS_add_key,      SYS_request_key,      SYS_perf_event_open,
-    SYS_userfaultfd,   SYS_reboot,       SYS_swapon,       SYS_swapoff,          SYS_open_by_handle_at,
-    SYS_quotactl,      SYS_acct,         SYS_settimeofday, SYS_clock_settime,    SYS_sethostname,
-    SYS_personality,   SYS_memfd_create, SYS_kcmp,         SYS_pidfd_getfd,      SYS_io_uring_setup,
-    SYS_io_uring_enter};
+/// Reading, analysing and writing need none of these. A leak sanitizer looks into its own process
+/// as a debugger does.
+constexpr std::array kDenied{SYS_execve,
+                             SYS_execveat,
+                             kOfDebuggers,
+                             SYS_process_vm_readv,
+                             SYS_process_vm_writev,
+                             SYS_socket,
+                             SYS_connect,
+                             SYS_bind,
+                             SYS_listen,
+                             SYS_accept4,
+                             SYS_mount,
+                             SYS_umount2,
+                             SYS_pivot_root,
+                             SYS_chroot,
+                             SYS_setns,
+                             SYS_unshare,
+                             SYS_bpf,
+                             SYS_kexec_load,
+                             SYS_init_module,
+                             SYS_finit_module,
+                             SYS_delete_module,
+                             SYS_keyctl,
+                             SYS_add_key,
+                             SYS_request_key,
+                             SYS_perf_event_open,
+                             SYS_userfaultfd,
+                             SYS_reboot,
+                             SYS_swapon,
+                             SYS_swapoff,
+                             SYS_open_by_handle_at,
+                             SYS_quotactl,
+                             SYS_acct,
+                             SYS_settimeofday,
+                             SYS_clock_settime,
+                             SYS_sethostname,
+                             SYS_personality,
+                             SYS_memfd_create,
+                             SYS_kcmp,
+                             SYS_pidfd_getfd,
+                             SYS_io_uring_setup,
+                             SYS_io_uring_enter};
 
 #if defined(__x86_64__)
 constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
@@ -156,7 +193,9 @@ bool denyCalls() {
 }
 
 std::vector<fs::path> systemFiles() {
-  return {"/usr", "/lib", "/lib64", "/etc", "/proc/self", "/proc/meminfo", "/sys/devices/system", "/dev/urandom"};
+  return {
+      "/usr",        "/lib", "/lib64", "/etc", "/proc/self", "/proc/meminfo", "/sys/devices/system",
+      "/dev/urandom"};
 }
 
 fs::path folderOf(const fs::path& file) {
@@ -166,12 +205,15 @@ fs::path folderOf(const fs::path& file) {
   return (ignored ? absolute : real).parent_path();
 }
 
-/// The folder in which SQLite makes its temporary files. Without a wish of the environment it is not that of others.
+/// The folder in which SQLite makes its temporary files. Without a wish of the environment it is
+/// not that of others.
 fs::path sqliteFolder() {
-  const std::array<const char*, 4> places{std::getenv("SQLITE_TMPDIR"), std::getenv("TMPDIR"), "/var/tmp", "/usr/tmp"};
+  const std::array<const char*, 4> places{std::getenv("SQLITE_TMPDIR"), std::getenv("TMPDIR"),
+                                          "/var/tmp", "/usr/tmp"};
   for (const char* given : places) {
     std::error_code ignored;
-    if (given != nullptr && fs::is_directory(given, ignored) && ::access(given, W_OK | X_OK) == 0) return given;
+    if (given != nullptr && fs::is_directory(given, ignored) && ::access(given, W_OK | X_OK) == 0)
+      return given;
   }
   return "/tmp";
 }
@@ -192,15 +234,17 @@ bool enterLandlock(int version, const Needs& needs) {
 }
 
 prof::Error missing(std::string_view what) {
-  return prof::Error{
-      fmt::format("--sandbox on: {}; --sandbox auto confines as far as it can, --sandbox off does without", what)};
+  return prof::Error{fmt::format(
+      "--sandbox on: {}; --sandbox auto confines as far as it can, --sandbox off does without",
+      what)};
 }
 
 }  // namespace
 
 SandboxSupport sandboxSupport() {
   const long version = ::syscall(kCreateRuleset, nullptr, 0, kAskVersion);
-  return {version > 0 ? static_cast<int>(version) : 0, kArchitecture != 0 && ::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0};
+  return {version > 0 ? static_cast<int>(version) : 0,
+          kArchitecture != 0 && ::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0};
 }
 
 prof::Status confine(const std::string& mode, const Needs& needs) {
@@ -210,12 +254,15 @@ prof::Status confine(const std::string& mode, const Needs& needs) {
   }
   const bool must = mode == "on";
   const SandboxSupport here = sandboxSupport();
-  if (must && here.landlock == 0) return missing("this kernel has no Landlock, or it is switched off");
+  if (must && here.landlock == 0)
+    return missing("this kernel has no Landlock, or it is switched off");
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return must ? missing(std::strerror(errno)) : prof::Status();
   }
-  if (here.landlock > 0 && !enterLandlock(here.landlock, needs) && must) return missing("Landlock refused the rules");
-  if (!denyCalls() && must) return missing("this kernel has no seccomp filters, or it is switched off");
+  if (here.landlock > 0 && !enterLandlock(here.landlock, needs) && must)
+    return missing("Landlock refused the rules");
+  if (!denyCalls() && must)
+    return missing("this kernel has no seccomp filters, or it is switched off");
   return {};
 }
 

@@ -40,7 +40,8 @@ Needs needsOf(const CLI::App& command) {
       if (!isOutput(*option)) addRead(word, needs);
     }
   }
-  if (const char* calibration = std::getenv("LACUNA_CALIBRATION"); calibration != nullptr) addRead(calibration, needs);
+  if (const char* calibration = std::getenv("LACUNA_CALIBRATION"); calibration != nullptr)
+    addRead(calibration, needs);
   return needs;
 }
 
@@ -54,9 +55,10 @@ std::string modeOf(const CLI::Option& option) {
 
 void addSandbox(CLI::App& command) {
   command
-      .add_option(kOption,
-                  "auto, on or off: read traces without other files, the network and other programs, as far as the "
-                  "kernel can (default: LACUNA_SANDBOX, else auto; on fails where it cannot)")
+      .add_option(
+          kOption,
+          "auto, on or off: read traces without other files, the network and other programs, as "
+          "far as the kernel can (default: LACUNA_SANDBOX, else auto; on fails where it cannot)")
       ->type_name("MODE");
 }
 

@@ -11,8 +11,9 @@ namespace lacuna::cli {
 /// Adds --sandbox to a command that opens traces.
 void addSandbox(CLI::App& command);
 
-/// Confines the process to the files that the words of `command` name, where it has that option: after the options are
-/// read and before the work begins. Throws CLI::ValidationError where --sandbox on cannot be had.
+/// Confines the process to the files that the words of `command` name, where it has that option:
+/// after the options are read and before the work begins. Throws CLI::ValidationError where
+/// --sandbox on cannot be had.
 void enterSandbox(const CLI::App& command);
 
 }  // namespace lacuna::cli

@@ -69,7 +69,8 @@ constexpr auto kTypes = std::to_array<SettingType>({
     {.name = "debug",
      .values = kOff,
      .brief = "anomaly detection, emit_nvtx, gradcheck and blocking launches do nothing",
-     .inScript = "no torch.autograd.set_detect_anomaly(True), no emit_nvtx(), no gradcheck, no CUDA_LAUNCH_BLOCKING=1",
+     .inScript = "no torch.autograd.set_detect_anomaly(True), no emit_nvtx(), no gradcheck, no "
+                 "CUDA_LAUNCH_BLOCKING=1",
      .inRuntime = "no rt::AnomalyMode"},
     {.name = "amp",
      .values = kOn,
@@ -90,8 +91,10 @@ constexpr auto kTypes = std::to_array<SettingType>({
      .inScript = "torch.backends.cudnn.benchmark = True"},
     {.name = "allocator",
      .values = kAllocator,
-     .brief = "cached: caching stays on, and its cache is never emptied; expandable: expandable segments; on a GPU",
-     .inScript = "no torch.cuda.empty_cache() in the loop; or PYTORCH_ALLOC_CONF=expandable_segments:True"},
+     .brief = "cached: caching stays on, and its cache is never emptied; expandable: expandable "
+              "segments; on a GPU",
+     .inScript =
+         "no torch.cuda.empty_cache() in the loop; or PYTORCH_ALLOC_CONF=expandable_segments:True"},
     {.name = "channels_last",
      .values = kOn,
      .brief = "the outermost module and its inputs of four dimensions are channels-last",
@@ -114,8 +117,8 @@ constexpr auto kTypes = std::to_array<SettingType>({
      .refusal = "it changes what the model learns from a step"},
     {.name = "conv_bias",
      .inScript = "nn.Conv2d(…, bias=False) in front of a batch norm",
-     .refusal =
-         "whether only the batch norm reads a layer's output is not known outside, and saved models would not fit"},
+     .refusal = "whether only the batch norm reads a layer's output is not known outside, and "
+                "saved models would not fit"},
     {.name = "checkpoint",
      .inScript = "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)",
      .refusal = kKnowsTheModel},
@@ -149,9 +152,9 @@ std::vector<std::string_view> settable() {
 
 prof::Error unknown(std::string_view text, const std::string& name) {
   if (const analyzer::ChangeInfo* info = analyzer::findChange(name); info != nullptr) {
-    return prof::Error{
-        fmt::format("--set {}: only lacuna whatif plays '{}'; it is no setting of a program. Settings: {}", text, name,
-                    fmt::join(settable(), ", "))};
+    return prof::Error{fmt::format(
+        "--set {}: only lacuna whatif plays '{}'; it is no setting of a program. Settings: {}",
+        text, name, fmt::join(settable(), ", "))};
   }
   const std::string meant = didYouMean(names(), name);
   return prof::Error{fmt::format("--set {}: there is no setting '{}'{} Settings: {}", text, name,
@@ -161,24 +164,27 @@ prof::Error unknown(std::string_view text, const std::string& name) {
 /// "on" for "true", as what-if reads it.
 std::string canonical(std::string_view value) {
   if (analyzer::isOneOf(value, analyzer::kOnWords)) return std::string(analyzer::kOnWords.front());
-  if (analyzer::isOneOf(value, analyzer::kOffWords)) return std::string(analyzer::kOffWords.front());
+  if (analyzer::isOneOf(value, analyzer::kOffWords))
+    return std::string(analyzer::kOffWords.front());
   return std::string(value);
 }
 
-prof::Result<collector::Setting> valueOf(const SettingType& type, std::string_view text, std::string_view value) {
+prof::Result<collector::Setting> valueOf(const SettingType& type, std::string_view text,
+                                         std::string_view value) {
   if (type.values.empty()) {
     std::uint32_t number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc() || end != value.data() + value.size() || number < type.least || number > type.most) {
-      return prof::Error{
-          fmt::format("--set {}: {} is a whole number from {} to {}", text, type.name, type.least, type.most)};
+    if (error != std::errc() || end != value.data() + value.size() || number < type.least ||
+        number > type.most) {
+      return prof::Error{fmt::format("--set {}: {} is a whole number from {} to {}", text,
+                                     type.name, type.least, type.most)};
     }
     return collector::Setting{std::string(type.name), fmt::format("{}", number)};
   }
   const std::string word = canonical(value);
   if (std::ranges::find(type.values, word) == type.values.end()) {
-    return prof::Error{fmt::format("--set {}: {} cannot be '{}'; it can be: {}", text, type.name, value,
-                                   fmt::join(type.values, ", "))};
+    return prof::Error{fmt::format("--set {}: {} cannot be '{}'; it can be: {}", text, type.name,
+                                   value, fmt::join(type.values, ", "))};
   }
   return collector::Setting{std::string(type.name), word};
 }
@@ -187,14 +193,17 @@ prof::Result<collector::Setting> parseOne(std::string_view text) {
   const std::size_t end = text.find_first_of("=*:");
   const std::string name(text.substr(0, end));
   const SettingType* type = findSetting(name);
-  if (text.empty()) return prof::Error{"--set: nothing stands between two commas. Write it as loader.workers=4,amp=on"};
+  if (text.empty())
+    return prof::Error{
+        "--set: nothing stands between two commas. Write it as loader.workers=4,amp=on"};
   if (type == nullptr) return unknown(text, name);
   if (!type->refusal.empty()) {
-    return prof::Error{fmt::format("--set {}: {} cannot be set from outside: {}. In the script: {}", text, name,
-                                   type->refusal, type->inScript)};
+    return prof::Error{fmt::format("--set {}: {} cannot be set from outside: {}. In the script: {}",
+                                   text, name, type->refusal, type->inScript)};
   }
   if (end == std::string_view::npos || text[end] != '=' || end + 1 == text.size())
-    return prof::Error{fmt::format("--set {}: a value is missing. Write it as {}", text, settingForm(*type))};
+    return prof::Error{
+        fmt::format("--set {}: a value is missing. Write it as {}", text, settingForm(*type))};
   return valueOf(*type, text, text.substr(end + 1));
 }
 
@@ -222,7 +231,8 @@ prof::Result<std::vector<collector::Setting>> parseSettings(const std::vector<st
       const std::size_t comma = rest.find(',');
       auto setting = parseOne(rest.substr(0, comma));
       if (!setting) return setting.error();
-      std::erase_if(settings, [&](const collector::Setting& old) { return old.name == setting->name; });
+      std::erase_if(settings,
+                    [&](const collector::Setting& old) { return old.name == setting->name; });
       settings.push_back(std::move(*setting));
       more = comma != std::string_view::npos;
       if (more) rest.remove_prefix(comma + 1);
@@ -249,7 +259,8 @@ std::vector<std::string> settingBeginnings() {
   for (const SettingType& type : kTypes) {
     if (!type.refusal.empty()) continue;
     if (type.values.empty()) all.push_back(fmt::format("{}=", type.name));
-    for (const std::string_view value : type.values) all.push_back(fmt::format("{}={}", type.name, value));
+    for (const std::string_view value : type.values)
+      all.push_back(fmt::format("{}={}", type.name, value));
   }
   return all;
 }

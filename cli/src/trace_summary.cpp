@@ -44,7 +44,8 @@ TableSummary tableOf(const prof::Reader& reader, const prof::TableInfo& info) {
   return table;
 }
 
-/// Adds up what was not recorded. A block of it that cannot be read is named, and costs only itself.
+/// Adds up what was not recorded. A block of it that cannot be read is named, and costs only
+/// itself.
 void addDrops(const prof::Reader& reader, TraceSummary& summary) {
   const prof::TableInfo* drops = reader.table(prof::Drop::kTable);
   if (drops == nullptr) return;
@@ -56,9 +57,9 @@ void addDrops(const prof::Reader& reader, TraceSummary& summary) {
     std::vector<prof::StringId> reasons(block.rows);
     const std::array<void*, 2> out{counts.data(), reasons.data()};
     if (const prof::Status status = reader.readBlock(block, wanted, out); !status.ok()) {
-      summary.damage.push_back(
-          {block.offset, block.bytes,
-           fmt::format("a block of {} rows of table drop: {}", block.rows, status.error().message)});
+      summary.damage.push_back({block.offset, block.bytes,
+                                fmt::format("a block of {} rows of table drop: {}", block.rows,
+                                            status.error().message)});
       continue;
     }
     for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -80,10 +81,13 @@ prof::Result<TraceSummary> summariseLcn(const std::string& file, bool verify) {
                        .strings = reader->stringCount() - 1,
                        .span = reader->span(),
                        .damage = {reader->damage().begin(), reader->damage().end()}};
-  for (const prof::DerivedBlock& block : reader->derivedBlocks()) summary.derivedBytes += block.bytes;
-  for (const prof::TableInfo& info : reader->tables()) summary.tables.push_back(tableOf(*reader, info));
+  for (const prof::DerivedBlock& block : reader->derivedBlocks())
+    summary.derivedBytes += block.bytes;
+  for (const prof::TableInfo& info : reader->tables())
+    summary.tables.push_back(tableOf(*reader, info));
   addDrops(*reader, summary);
-  if (const auto store = analyzer::Store::open(file); store.ok()) summary.run = describeRun(**store);
+  if (const auto store = analyzer::Store::open(file); store.ok())
+    summary.run = describeRun(**store);
   return summary;
 }
 
@@ -138,10 +142,13 @@ prof::Result<TraceSummary> summariseImported(const std::string& file, analyzer::
 }  // namespace
 
 std::string ColumnSummary::mainEncoding() const {
-  const auto most = std::max_element(encodings.begin(), encodings.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::max_element(encodings.begin(), encodings.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == encodings.end()) return "";
-  return encodings.size() == 1 ? most->first : fmt::format("{} (and {} others)", most->first, encodings.size() - 1);
+  return encodings.size() == 1
+             ? most->first
+             : fmt::format("{} (and {} others)", most->first, encodings.size() - 1);
 }
 
 std::uint64_t TraceSummary::rows() const {

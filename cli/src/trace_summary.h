@@ -14,7 +14,8 @@
 
 namespace lacuna::cli {
 
-/// The contents of a trace file, whatever wrote it. The storage of rows is known for .lcn files only.
+/// The contents of a trace file, whatever wrote it. The storage of rows is known for .lcn files
+/// only.
 
 /// A column over all blocks of its table.
 struct ColumnSummary {

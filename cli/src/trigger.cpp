@@ -33,7 +33,8 @@ collector::Trigger actionOf(const Wanted& wanted) {
 
 /// Makes a whole trace of the one that may still grow.
 prof::Status copyDump(const collector::TriggerOutcome& outcome, const OutputFile& copy) {
-  if (outcome.dump.empty()) return prof::Error{outcome.words + ". Remedy: copy it from there with lacuna recover"};
+  if (outcome.dump.empty())
+    return prof::Error{outcome.words + ". Remedy: copy it from there with lacuna recover"};
   return copy.whileWriting([&]() -> prof::Status {
     const auto written = prof::recoverFile(outcome.dump, copy.name(), copy.existing());
     return written ? prof::Status() : written.error();
@@ -51,13 +52,15 @@ int dumpInto(const Wanted& wanted) {
 }
 
 int trigger(const Wanted& wanted) {
-  if (!wanted.dump && !wanted.copy.path.empty()) return printMisuse("-o names the file of --dump. Leave -o out");
+  if (!wanted.dump && !wanted.copy.path.empty())
+    return printMisuse("-o names the file of --dump. Leave -o out");
   if (const auto why = forcesNothing(wanted.copy); !why.empty()) return printMisuse(why);
   const bool ofJob = !wanted.job.job.empty();
   if (ofJob && wanted.pid)
     return printMisuse("--job is for all ranks of a job. Leave out the PID, or use lacuna attach");
   if (ofJob) return triggerSteps(wanted.job);
-  if (!wanted.pid) return printMisuse("no process was given. Give its number: lacuna trigger PID --stop");
+  if (!wanted.pid)
+    return printMisuse("no process was given. Give its number: lacuna trigger PID --stop");
   if (!wanted.copy.path.empty()) return dumpInto(wanted);
   const auto outcome = collector::trigger(*wanted.pid, actionOf(wanted));
   if (!outcome) return printError(outcome.error().message);
@@ -69,16 +72,18 @@ int trigger(const Wanted& wanted) {
 
 void addTrigger(CLI::App& app, int& code) {
   auto wanted = std::make_shared<Wanted>();
-  Command command(app, "trigger", "Start, stop or dump a recording that runs, or record steps of a job on standby");
+  Command command(app, "trigger",
+                  "Start, stop or dump a recording that runs, or record steps of a job on standby");
   command.option("PID", wanted->pid, "Process that is recorded, or 'lacuna run' itself");
   Command action = command.oneOf("action");
   action.flag("--start", wanted->start, "Record from now on");
   action.flag("--stop", wanted->stop, "Record nothing until --start");
-  action.flag("--dump", wanted->dump, "Write what has been recorded so far, or what the rings hold, and wait for it");
+  action.flag("--dump", wanted->dump,
+              "Write what has been recorded so far, or what the rings hold, and wait for it");
   Option job = action
                    .option("--job", wanted->job.job,
-                           "Have all ranks of the job that lacuna run --standby DIR keeps record the same steps, "
-                           "into one file a rank in DIR")
+                           "Have all ranks of the job that lacuna run --standby DIR keeps record "
+                           "the same steps, into one file a rank in DIR")
                    .typeName("DIR")
                    .notEmpty();
   addSteps(command, wanted->job, job);

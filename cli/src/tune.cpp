@@ -35,12 +35,14 @@ namespace fs = std::filesystem;
 using collector::Trial;
 using std::chrono::steady_clock;
 
-/// Steps before those that count: a compiler, a search of algorithms and a loader's first batches are in them.
+/// Steps before those that count: a compiler, a search of algorithms and a loader's first batches
+/// are in them.
 constexpr std::uint32_t kWarmUp = 8;
 constexpr std::uint32_t kUsualSteps = 40;
 constexpr std::uint32_t kLeastSteps = 10;
 constexpr std::string_view kUsualBudget = "10m";
-/// A run that takes so much longer than the recorded one hangs, or compiles for longer than it can ever gain.
+/// A run that takes so much longer than the recorded one hangs, or compiles for longer than it can
+/// ever gain.
 constexpr double kLongest = 5;
 constexpr double kLongestExtraSeconds = 180;
 /// A process may grow by one part in so many of the machine's memory. More is rejected.
@@ -118,8 +120,8 @@ class RealMachine : public tune::Machine {
     trace_ = scratch_.path() / "run.lcn";
     std::error_code error;
     const std::string self = fs::read_symlink("/proc/self/exe", error).string();
-    std::vector<std::string> command{self, "run",           "-q", "--no-report", "--force", "--torch",
-                                     "-o", trace_.string(), "--"};
+    std::vector<std::string> command{
+        self, "run", "-q", "--no-report", "--force", "--torch", "-o", trace_.string(), "--"};
     command.insert(command.end(), plan_.command.begin(), plan_.command.end());
     report(fmt::format("recording {} steps", kWarmUp + plan_.steps));
     auto options = optionsFor(std::move(command), {}, "record");
@@ -132,7 +134,8 @@ class RealMachine : public tune::Machine {
     return seconds_;
   }
 
-  std::optional<tune::RunOutcome> run(std::span<const collector::Setting> settings, std::string_view what) override {
+  std::optional<tune::RunOutcome> run(std::span<const collector::Setting> settings,
+                                      std::string_view what) override {
     if (held_.came()) return std::nullopt;
     const auto trial = runTrial(optionsFor(plan_.command, settings, "run"));
     tune::RunOutcome out;
@@ -148,9 +151,11 @@ class RealMachine : public tune::Machine {
     } else {
       out.measured = measuredOf(*trial, last);
     }
-    report(fmt::format("  {}: {}", what,
-                       out.measured ? prof::timeText(static_cast<std::int64_t>(out.measured->nsPerStep)) + " a step"
-                                    : analyzer::oneLine(out.failure)));
+    report(fmt::format(
+        "  {}: {}", what,
+        out.measured
+            ? prof::timeText(static_cast<std::int64_t>(out.measured->nsPerStep)) + " a step"
+            : analyzer::oneLine(out.failure)));
     return out;
   }
 
@@ -165,17 +170,21 @@ class RealMachine : public tune::Machine {
     fmt::print(stderr, "lacuna: [{}:{:02} left] {}\n", left / 60, left % 60, text);
   }
 
-  [[nodiscard]] double seconds() const { return std::chrono::duration<double>(steady_clock::now() - start_).count(); }
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(steady_clock::now() - start_).count();
+  }
 
  private:
-  collector::TrialOptions optionsFor(std::vector<std::string> command, std::span<const collector::Setting> settings,
+  collector::TrialOptions optionsFor(std::vector<std::string> command,
+                                     std::span<const collector::Setting> settings,
                                      std::string_view name) {
     collector::TrialOptions options;
     options.command = std::move(command);
     options.settings.assign(settings.begin(), settings.end());
     options.warmUp = kWarmUp;
     options.steps = kWarmUp + plan_.steps;
-    const double most = seconds_ == 0 ? plan_.budgetSeconds : kLongest * seconds_ + kLongestExtraSeconds;
+    const double most =
+        seconds_ == 0 ? plan_.budgetSeconds : kLongest * seconds_ + kLongestExtraSeconds;
     options.limitNs = static_cast<std::int64_t>(most * kNsOfASecond);
     options.folder = scratch_.fresh(name);
     options.goesOn = [this] { return !held_.came(); };
@@ -185,7 +194,8 @@ class RealMachine : public tune::Machine {
   static tune::Measured measuredOf(const Trial& trial, std::size_t last) {
     tune::Measured out;
     const auto& ends = trial.stepEndsNs;
-    out.nsPerStep = static_cast<double>(ends[last - 1] - ends[kWarmUp - 1]) / static_cast<double>(last - kWarmUp);
+    out.nsPerStep = static_cast<double>(ends[last - 1] - ends[kWarmUp - 1]) /
+                    static_cast<double>(last - kWarmUp);
     out.losses = trial.losses;
     out.hostBytes = trial.hostBytes;
     out.othersCores = trial.othersCores;
@@ -195,8 +205,10 @@ class RealMachine : public tune::Machine {
   }
 
   static std::string problemOf(const Trial& trial) {
-    if (trial.end == Trial::End::Limit) return fmt::format("it took longer than {}", prof::timeText(trial.wallNs));
-    if (trial.end == Trial::End::Failed) return fmt::format("{}: {}", endOf(trial), lastLine(trial.lastOutput));
+    if (trial.end == Trial::End::Limit)
+      return fmt::format("it took longer than {}", prof::timeText(trial.wallNs));
+    if (trial.end == Trial::End::Failed)
+      return fmt::format("{}: {}", endOf(trial), lastLine(trial.lastOutput));
     return fmt::format("it ended after {} steps", trial.stepEndsNs.size());
   }
 
@@ -207,25 +219,28 @@ class RealMachine : public tune::Machine {
       const std::string line = lastLine(trial.lastOutput);
       constexpr std::string_view kOurs = "lacuna: error: ";
       if (line.starts_with(kOurs)) return prof::Error{line.substr(kOurs.size())};
-      return prof::Error{fmt::format("the program {} after {} steps: {}", endOf(trial), made, line)};
+      return prof::Error{
+          fmt::format("the program {} after {} steps: {}", endOf(trial), made, line)};
     }
     if (trial.end == Trial::End::Limit)
       return prof::Error{
-          fmt::format("the recording alone took longer than the budget, and made {} of {} steps. Give it more "
-                      "with --budget, or fewer --steps",
+          fmt::format("the recording alone took longer than the budget, and made {} of {} steps. "
+                      "Give it more with --budget, or fewer --steps",
                       made, kWarmUp + plan_.steps)};
     if (made == 0) {
       return prof::Error{
-          "no step was seen: tune needs a Python program that trains with PyTorch, and whose optimizer makes steps, "
-          "or a program of the tensor runtime with a StepScope around each step"};
+          "no step was seen: tune needs a Python program that trains with PyTorch, and whose "
+          "optimizer makes steps, or a program of the tensor runtime with a StepScope around each "
+          "step"};
     }
     if (trial.end == Trial::End::Steps) return {};
     const std::size_t most = made > kWarmUp + 1 ? made - kWarmUp - 1 : 0;
     if (plan_.stepsGiven || most < kLeastSteps) {
       return prof::Error{fmt::format(
-          "the program ended after {} steps, and {} are needed (the first {} do not count). {}", made,
-          kWarmUp + (plan_.stepsGiven ? plan_.steps : kLeastSteps), kWarmUp,
-          most < kLeastSteps ? "Let it train longer, with more epochs or more data" : "Give it fewer --steps")};
+          "the program ended after {} steps, and {} are needed (the first {} do not count). {}",
+          made, kWarmUp + (plan_.stepsGiven ? plan_.steps : kLeastSteps), kWarmUp,
+          most < kLeastSteps ? "Let it train longer, with more epochs or more data"
+                             : "Give it fewer --steps")};
     }
     plan_.steps = static_cast<std::uint32_t>(most);
     report(fmt::format("the program makes {} steps, so {} are measured", made, most));
@@ -242,7 +257,9 @@ class RealMachine : public tune::Machine {
 
 std::uint64_t memoryOfMachine() {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) : 0;
+  return pages > 0 && size > 0
+             ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size)
+             : 0;
 }
 
 prof::Status checkKnobs(const std::vector<std::string>& knobs) {
@@ -254,7 +271,8 @@ prof::Status checkKnobs(const std::vector<std::string>& knobs) {
     const SettingType* type = findSetting(knob);
     if (type != nullptr && type->refusal.empty()) continue;
     if (type != nullptr)
-      return prof::Error{fmt::format("--knobs {}: it cannot be set from outside: {}", knob, type->refusal)};
+      return prof::Error{
+          fmt::format("--knobs {}: it cannot be set from outside: {}", knob, type->refusal)};
     const std::string meant = didYouMean(names, knob);
     return prof::Error{fmt::format("--knobs {}: there is no such setting{} Settings: {}", knob,
                                    meant.empty() ? "." : meant, fmt::join(names, ", "))};
@@ -265,23 +283,27 @@ prof::Status checkKnobs(const std::vector<std::string>& knobs) {
 prof::Result<Plan> planOf(const TuneOptions& options, std::vector<std::string> left) {
   Plan plan;
   if (!left.empty() && left[0].starts_with('-'))
-    return prof::Error{fmt::format("there is no option '{}'. `lacuna tune --help` lists the options", left[0])};
+    return prof::Error{
+        fmt::format("there is no option '{}'. `lacuna tune --help` lists the options", left[0])};
   if (behindDashes) {
     if (!left.empty()) left.emplace_back("--");
     left.insert(left.end(), behindDashes->begin(), behindDashes->end());
   }
-  if (left.empty()) return prof::Error{"no program was given. Put it at the end: lacuna tune -- python train.py"};
+  if (left.empty())
+    return prof::Error{"no program was given. Put it at the end: lacuna tune -- python train.py"};
   plan.command = std::move(left);
   plan.knobs = options.knobs;
   if (auto status = checkKnobs(plan.knobs); !status) return status.error();
   const auto budget = collector::parseDuration(options.budget);
   if (!budget) return prof::Error{fmt::format("--budget: {}", budget.error().message)};
   if (*budget <= 0)
-    return prof::Error{"--budget is 0, which leaves no time for a run. Give it a time, for example 10m"};
+    return prof::Error{
+        "--budget is 0, which leaves no time for a run. Give it a time, for example 10m"};
   plan.budgetSeconds = static_cast<double>(*budget) / kNsOfASecond;
   constexpr double kMostSteps = 1e6;
   if (options.steps) {
-    if (*options.steps < kLeastSteps || *options.steps > kMostSteps || *options.steps != std::uint32_t(*options.steps))
+    if (*options.steps < kLeastSteps || *options.steps > kMostSteps ||
+        *options.steps != std::uint32_t(*options.steps))
       return prof::Error{fmt::format("--steps is a whole number from {} to 1000000", kLeastSteps)};
     plan.steps = static_cast<std::uint32_t>(*options.steps);
     plan.stepsGiven = true;
@@ -294,10 +316,13 @@ prof::Result<Plan> planOf(const TuneOptions& options, std::vector<std::string> l
   return plan;
 }
 
-prof::Status writeFiles(const Plan& plan, const tune::Session& session, const tune::Result& result) {
+prof::Status writeFiles(const Plan& plan, const tune::Session& session,
+                        const tune::Result& result) {
   for (const OutputFile& output : plan.outputs) {
     const bool isPage = output.name().ends_with(".html");
-    if (auto status = output.writeText(isPage ? tune::htmlOf(session, result) : tune::jsonOf(session, result)); !status)
+    if (auto status = output.writeText(isPage ? tune::htmlOf(session, result)
+                                              : tune::jsonOf(session, result));
+        !status)
       return status;
     printWritten(output.name());
   }
@@ -308,7 +333,8 @@ int tuneCommand(const TuneOptions& options, std::vector<std::string> left) {
   auto plan = planOf(options, std::move(left));
   if (!plan) return printMisuse(plan.error().message);
   Scratch scratch;
-  if (scratch.path().empty()) return printError("no folder can be made for the runs. Let TMPDIR be one with room");
+  if (scratch.path().empty())
+    return printError("no folder can be made for the runs. Let TMPDIR be one with room");
   const HeldInterrupts held;
   RealMachine machine(*plan, held, scratch);
   const auto recorded = machine.record();
@@ -323,7 +349,8 @@ int tuneCommand(const TuneOptions& options, std::vector<std::string> left) {
   if (!result) return printError(fmt::format("the program as it is: {}", result.error().message));
   const tune::Session session{plan->command, plan->steps, kWarmUp, machine.seconds()};
   fmt::print("{}", tune::textOf(session, *result));
-  if (auto status = writeFiles(*plan, session, *result); !status) return printError(status.error().message);
+  if (auto status = writeFiles(*plan, session, *result); !status)
+    return printError(status.error().message);
   if (result->ending == tune::Ending::Failed) return kError;
   return result->ending == tune::Ending::Interrupted ? kInterrupted : kOk;
 }
@@ -335,9 +362,11 @@ void addTune(CLI::App& app, int& exitCode) {
   Command command(app, "tune", "Find settings that make a training faster, by trying them");
   command.usage("[OPTIONS] [--] PROGRAM [ARGUMENTS…]");
   command.footer(
-      "The program is recorded once; then it is run without recording, again and again, with the setting that is "
-      "predicted to bring most and without it. Each run is ended after its steps. The script is not changed.\n"
-      "Exit code: 0 done, 1 an error, 2 wrong usage, 130 interrupted (what is known so far is printed).");
+      "The program is recorded once; then it is run without recording, again and again, with the "
+      "setting that is predicted to bring most and without it. Each run is ended after its steps. "
+      "The script is not changed.\n"
+      "Exit code: 0 done, 1 an error, 2 wrong usage, 130 interrupted (what is known so far is "
+      "printed).");
   command.example("lacuna tune --budget 10m -- python train.py");
   command.takeTheRest();
   command.option("--budget", options->budget, "How long it may take, as 90s, 10m or 2h")
@@ -346,10 +375,13 @@ void addTune(CLI::App& app, int& exitCode) {
       .showDefault();
   command
       .option("--steps", options->steps,
-              fmt::format("Steps of each run that count (default: {}; {} before them do not)", kUsualSteps, kWarmUp))
+              fmt::format("Steps of each run that count (default: {}; {} before them do not)",
+                          kUsualSteps, kWarmUp))
       .typeName("N")
       .notEmpty();
-  command.option("--knobs", options->knobs, "Only these settings, separated by commas, and also without a prediction")
+  command
+      .option("--knobs", options->knobs,
+              "Only these settings, separated by commas, and also without a prediction")
       .typeName("LIST")
       .commaSeparated()
       .notEmpty()
@@ -360,11 +392,13 @@ void addTune(CLI::App& app, int& exitCode) {
         }
         return names;
       });
-  addTargets(
-      command, options->outputs,
-      "Write what was tried too: as a page where OUT ends in .html, else as JSON (docs/tune.md); may be repeated");
-  command.formerly("--html", "-o", [options](const std::string& path) { options->outputs.paths.push_back(path); });
-  command.does([options, command, &exitCode] { exitCode = tuneCommand(*options, command.remaining()); });
+  addTargets(command, options->outputs,
+             "Write what was tried too: as a page where OUT ends in .html, else as JSON "
+             "(docs/tune.md); may be repeated");
+  command.formerly("--html", "-o",
+                   [options](const std::string& path) { options->outputs.paths.push_back(path); });
+  command.does(
+      [options, command, &exitCode] { exitCode = tuneCommand(*options, command.remaining()); });
 }
 
 }  // namespace lacuna::cli

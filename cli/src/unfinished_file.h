@@ -9,8 +9,9 @@
 
 namespace lacuna::cli {
 
-/// While it lives, SIGHUP, SIGINT and SIGTERM remove the part of a file that prof::writeAtomically() has written so
-/// far. Then they end the program as ever. Ignored signals (nohup) stay ignored. One at a time.
+/// While it lives, SIGHUP, SIGINT and SIGTERM remove the part of a file that
+/// prof::writeAtomically() has written so far. Then they end the program as ever. Ignored signals
+/// (nohup) stay ignored. One at a time.
 class UnfinishedFile {
  public:
   explicit UnfinishedFile(const std::filesystem::path& file);

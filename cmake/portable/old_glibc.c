@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Functions of newer C libraries, for programs that must start with glibc 2.28. scripts/wheel puts them in front of the
-// C library that portable programs are linked against. Each program and library keeps its own copy.
+// Functions of newer C libraries, for programs that must start with glibc 2.28. scripts/wheel puts
+// them in front of the C library that portable programs are linked against. Each program and
+// library keeps its own copy.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -44,8 +45,8 @@ static struct timespec later(struct timespec time, int64_t ns) {
   return time;
 }
 
-// 2.30. The older function waits by the system's clock. When that clock is set meanwhile, the caller waits again for
-// what is left.
+// 2.30. The older function waits by the system's clock. When that clock is set meanwhile, the
+// caller waits again for what is left.
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const struct timespec* until) {
   if (clock == CLOCK_REALTIME) return pthread_cond_timedwait(condition, mutex, until);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// glibc 2.29 gave these functions a second version, which reports errors in another way. Programs that must start with
-// glibc 2.28 use the first version. See old_glibc.c.
+// glibc 2.29 gave these functions a second version, which reports errors in another way. Programs
+// that must start with glibc 2.28 use the first version. See old_glibc.c.
 #if defined(__x86_64__)
 #define FIRST_VERSION "GLIBC_2.2.5"
 #elif defined(__aarch64__)

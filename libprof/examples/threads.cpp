@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A program that records itself: workers prepare batches, a trainer consumes them, and a counter shows the queue
-// between them. threads FILE.lcn writes the trace.
+// A program that records itself: workers prepare batches, a trainer consumes them, and a counter
+// shows the queue between them. threads FILE.lcn writes the trace.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -64,7 +64,8 @@ void prepareBatches(int worker, BatchQueue& queue) {
                    static_cast<std::uint8_t>(prof::MemoryRole::Input));
     {
       LACUNA_RANGE("decode", "example", "loader");
-      for (std::size_t j = 0; j < batch.size(); ++j) batch[j] = static_cast<float>((j * 2654435761u) >> 8);
+      for (std::size_t j = 0; j < batch.size(); ++j)
+        batch[j] = static_cast<float>((j * 2654435761u) >> 8);
       std::this_thread::sleep_for(std::chrono::microseconds(500));
     }
     queue.put(std::move(batch));
@@ -109,8 +110,9 @@ int main(int argc, char** argv) {
     return 1;
   }
   const prof::DrainStats stats = session->stats();
-  std::printf("%d batches by %d workers, loss %g; %llu rows in %s, %llu events dropped\n", kWorkers * kBatchesPerWorker,
-              kWorkers, static_cast<double>(loss), static_cast<unsigned long long>(stats.rows), argv[1],
+  std::printf("%d batches by %d workers, loss %g; %llu rows in %s, %llu events dropped\n",
+              kWorkers * kBatchesPerWorker, kWorkers, static_cast<double>(loss),
+              static_cast<unsigned long long>(stats.rows), argv[1],
               static_cast<unsigned long long>(stats.dropped));
   return 0;
 }

@@ -22,7 +22,8 @@ std::optional<rt::Batch> DigitDataset::getBatch(std::span<const std::size_t> ind
     hooks_.onDecode(indices.front());
   }
   const rt::LoaderScope collate = context.stage(rt::LoaderStage::Collate, bytes);
-  rt::Batch out{rt::emptyHost({count, kDigitPixels}, rt::DType::F32), rt::emptyHost({count}, rt::DType::I64)};
+  rt::Batch out{rt::emptyHost({count, kDigitPixels}, rt::DType::F32),
+                rt::emptyHost({count}, rt::DType::I64)};
   auto* pictures = static_cast<float*>(out[0].data());
   auto* labels = static_cast<std::int64_t*>(out[1].data());
   for (std::size_t i = 0; i < indices.size(); ++i) {

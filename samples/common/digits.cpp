@@ -18,7 +18,8 @@ namespace lacuna::samples {
 
 namespace {
 
-/// Which of the segments top, upper left, upper right, middle, lower left, lower right, bottom a digit has.
+/// Which of the segments top, upper left, upper right, middle, lower left, lower right, bottom a
+/// digit has.
 constexpr std::array<unsigned, 10> kSegments{0b1110111, 0b0010010, 0b1011101, 0b1011011, 0b0111010,
                                              0b1101011, 0b1101111, 0b1010010, 0b1111111, 0b1111011};
 
@@ -78,7 +79,8 @@ Digits syntheticDigits(std::size_t count, std::uint64_t seed) {
     draw(picture, kSegments[static_cast<std::size_t>(label)], static_cast<int>(random() % 3) - 1,
          static_cast<int>(random() % 2), static_cast<float>(9 + 7 * uniform(random)));
     for (int p = 0; p < kDigitPixels; ++p) {
-      picture[p] = std::clamp(picture[p] + static_cast<float>(6 * uniform(random) - 3), 0.0F, 16.0F);
+      picture[p] =
+          std::clamp(picture[p] + static_cast<float>(6 * uniform(random) - 3), 0.0F, 16.0F);
     }
     out.labels.push_back(label);
   }
@@ -111,10 +113,12 @@ Digits readDigits(const std::string& file) {
       throw std::runtime_error(file + ", line " + std::to_string(n + 1) + ": " + why);
     };
     std::array<double, kDigitPixels + 1> values{};
-    if (!readNumbers(lines[n], values)) refuse("expected 64 pixels and a label, separated by commas");
+    if (!readNumbers(lines[n], values))
+      refuse("expected 64 pixels and a label, separated by commas");
     const double label = values[kDigitPixels];
     if (label < 0 || label > 9 || label != std::floor(label)) refuse("the label is not 0 to 9");
-    for (std::size_t i = 0; i < kDigitPixels; ++i) out.pixels.push_back(static_cast<float>(values[i]));
+    for (std::size_t i = 0; i < kDigitPixels; ++i)
+      out.pixels.push_back(static_cast<float>(values[i]));
     out.labels.push_back(static_cast<std::int64_t>(label));
   }
   if (out.size() == 0) throw std::runtime_error(file + ": holds no pictures");

@@ -18,8 +18,8 @@ inline constexpr std::int64_t kDigitPixels = 64;
 
 /// Strokes of seven segments, shifted, scaled and blurred by noise: a stand-in that needs no file.
 Digits syntheticDigits(std::size_t count, std::uint64_t seed);
-/// Lines of 64 pixels and the label, separated by commas, plain or gzipped: scikit-learn's digits.csv.gz. Throws
-/// std::runtime_error naming file and line.
+/// Lines of 64 pixels and the label, separated by commas, plain or gzipped: scikit-learn's
+/// digits.csv.gz. Throws std::runtime_error naming file and line.
 Digits readDigits(const std::string& file);
 /// The last fifth of a fixed shuffle of `all`, for testing; the rest stays.
 Digits takeTestSet(Digits& all, std::uint64_t seed);

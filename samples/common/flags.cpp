@@ -18,18 +18,21 @@ void usageError(const std::string& message) {
   std::exit(2);
 }
 
-std::int64_t wholeNumber(std::string_view name, const std::string& value, std::int64_t least, std::int64_t most) {
+std::int64_t wholeNumber(std::string_view name, const std::string& value, std::int64_t least,
+                         std::int64_t most) {
   std::int64_t out = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), out);
   if (error != std::errc() || end != value.data() + value.size() || out < least || out > most) {
-    const std::string bounds = most == kMost ? ", at least " + std::to_string(least)
-                                             : " from " + std::to_string(least) + " to " + std::to_string(most);
+    const std::string bounds =
+        most == kMost ? ", at least " + std::to_string(least)
+                      : " from " + std::to_string(least) + " to " + std::to_string(most);
     usageError("--" + std::string(name) + " " + value + ": expected a whole number" + bounds);
   }
   return out;
 }
 
-Flags& Flags::add(std::string name, std::string value, std::string help, std::string choices, bool knob) {
+Flags& Flags::add(std::string name, std::string value, std::string help, std::string choices,
+                  bool knob) {
   flags_.push_back({std::move(name), std::move(value), std::move(help), std::move(choices), knob});
   return *this;
 }
@@ -69,15 +72,16 @@ void Flags::announce(const std::string& name, const std::string& value) {
 }
 
 const Flags::Flag& Flags::find(std::string_view name) const {
-  const auto found = std::find_if(flags_.begin(), flags_.end(), [&](const Flag& flag) { return flag.name == name; });
+  const auto found = std::find_if(flags_.begin(), flags_.end(),
+                                  [&](const Flag& flag) { return flag.name == name; });
   if (found == flags_.end()) usageError("there is no flag --" + std::string(name));
   return *found;
 }
 
 void Flags::set(const std::string& name, const std::string& value) {
   auto& flag = const_cast<Flag&>(find(name));
-  const bool isChoice =
-      value.find('|') == std::string::npos && ("|" + flag.choices + "|").find("|" + value + "|") != std::string::npos;
+  const bool isChoice = value.find('|') == std::string::npos &&
+                        ("|" + flag.choices + "|").find("|" + value + "|") != std::string::npos;
   if (!flag.choices.empty() && !isChoice) {
     usageError("--" + name + " " + value + ": choose one of " + flag.choices);
   }

@@ -27,7 +27,8 @@ constexpr std::int64_t kMostPixels = std::int64_t{1} << 28;
 }
 
 #ifdef LACUNA_SAMPLES_JPEG
-/// libjpeg's way out of an error is a jump; no object with a destructor may be made between setjmp and it.
+/// libjpeg's way out of an error is a jump; no object with a destructor may be made between setjmp
+/// and it.
 struct JpegErrors {
   jpeg_error_mgr base;
   std::jmp_buf out;
@@ -40,17 +41,19 @@ void leaveJpeg(j_common_ptr info) {
   std::longjmp(errors->out, 1);
 }
 
-/// From cyan, magenta, yellow and black. Adobe's programs write how much is left of the light, others how much ink
-/// there is.
+/// From cyan, magenta, yellow and black. Adobe's programs write how much is left of the light,
+/// others how much ink there is.
 void inksToColours(const std::uint8_t* inks, bool inverted, std::int64_t pixels, std::uint8_t* to) {
   const auto light = [inverted](std::uint8_t value) { return inverted ? value : 255 - value; };
   for (std::int64_t i = 0; i < pixels; ++i, inks += 4) {
-    for (int c = 0; c < 3; ++c) *to++ = static_cast<std::uint8_t>((light(inks[c]) * light(inks[3]) + 127) / 255);
+    for (int c = 0; c < 3; ++c)
+      *to++ = static_cast<std::uint8_t>((light(inks[c]) * light(inks[3]) + 127) / 255);
   }
 }
 
 /// False, with the reason in `errors`, when it is damaged.
-bool readJpeg(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const std::uint8_t> bytes, Picture& out) {
+bool readJpeg(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const std::uint8_t> bytes,
+              Picture& out) {
   info.err = jpeg_std_error(&errors.base);
   errors.base.error_exit = leaveJpeg;
   // Warnings, of a file that ends early for one, count as errors.
@@ -71,11 +74,12 @@ bool readJpeg(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const 
     return false;
   }
   out.bytes.resize(static_cast<std::size_t>(3 * out.width * out.height));
-  JSAMPARRAY line =
-      inks ? info.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info), JPOOL_IMAGE, 4 * info.output_width, 1)
-           : nullptr;
+  JSAMPARRAY line = inks ? info.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info),
+                                                  JPOOL_IMAGE, 4 * info.output_width, 1)
+                         : nullptr;
   while (info.output_scanline < info.output_height) {
-    JSAMPROW row = out.bytes.data() + static_cast<std::size_t>(3 * out.width) * info.output_scanline;
+    JSAMPROW row =
+        out.bytes.data() + static_cast<std::size_t>(3 * out.width) * info.output_scanline;
     jpeg_read_scanlines(&info, inks ? line : &row, 1);
     if (inks) inksToColours(line[0], info.saw_Adobe_marker != 0, out.width, row);
   }
@@ -109,7 +113,8 @@ Picture decodePng(const std::string& file, std::span<const std::uint8_t> bytes) 
   };
   if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) damaged();
   image.format = PNG_FORMAT_RGB;
-  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // without a gamma of its own: as 8 bits, and as everybody reads it
+  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // without a gamma of its own: as 8 bits, and as
+                                             // everybody reads it
   Picture out{image.width, image.height, {}};
   if (out.width * out.height > kMostPixels) {
     png_image_free(&image);
@@ -135,10 +140,12 @@ struct Place {
 std::vector<Place> placesOf(std::int64_t from, std::int64_t to) {
   std::vector<Place> out;
   for (std::int64_t i = 0; i < to; ++i) {
-    const double at = (static_cast<double>(i) + 0.5) * static_cast<double>(from) / static_cast<double>(to) - 0.5;
+    const double at =
+        (static_cast<double>(i) + 0.5) * static_cast<double>(from) / static_cast<double>(to) - 0.5;
     const double clamped = std::clamp(at, 0.0, static_cast<double>(from - 1));
     const auto first = static_cast<std::int64_t>(clamped);
-    out.push_back({first, std::min(first + 1, from - 1), static_cast<float>(clamped - static_cast<double>(first))});
+    out.push_back({first, std::min(first + 1, from - 1),
+                   static_cast<float>(clamped - static_cast<double>(first))});
   }
   return out;
 }
@@ -156,8 +163,10 @@ rt::Example prepared(const Picture& picture, std::int64_t size, Colours colours,
   const std::int64_t least = std::min(picture.width, picture.height);
   const Picture fit = scaled(picture, std::max(shorter, picture.width * shorter / least),
                              std::max(shorter, picture.height * shorter / least));
-  const auto top = static_cast<std::int64_t>(context.random.below(static_cast<std::uint64_t>(fit.height - size + 1)));
-  const auto left = static_cast<std::int64_t>(context.random.below(static_cast<std::uint64_t>(fit.width - size + 1)));
+  const auto top = static_cast<std::int64_t>(
+      context.random.below(static_cast<std::uint64_t>(fit.height - size + 1)));
+  const auto left = static_cast<std::int64_t>(
+      context.random.below(static_cast<std::uint64_t>(fit.width - size + 1)));
   const bool flip = context.random.below(2) == 1;
   struct Scale {
     std::array<float, 3> mean, deviation;
@@ -195,7 +204,8 @@ Picture decodePicture(const std::string& file, std::span<const std::uint8_t> byt
 Picture scaled(const Picture& picture, std::int64_t width, std::int64_t height) {
   const std::vector<Place> rows = placesOf(picture.height, height);
   const std::vector<Place> columns = placesOf(picture.width, width);
-  Picture out{width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(3 * width * height))};
+  Picture out{width, height,
+              std::vector<std::uint8_t>(static_cast<std::size_t>(3 * width * height))};
   std::uint8_t* to = out.bytes.data();
   for (const Place& row : rows) {
     const std::uint8_t* above = picture.bytes.data() + row.first * picture.width * 3;
@@ -204,10 +214,10 @@ Picture scaled(const Picture& picture, std::int64_t width, std::int64_t height) 
       for (std::int64_t c = 0; c < 3; ++c) {
         const std::int64_t a = column.first * 3 + c;
         const std::int64_t b = column.second * 3 + c;
-        const float upper =
-            static_cast<float>(above[a]) * (1 - column.share) + static_cast<float>(above[b]) * column.share;
-        const float lower =
-            static_cast<float>(below[a]) * (1 - column.share) + static_cast<float>(below[b]) * column.share;
+        const float upper = static_cast<float>(above[a]) * (1 - column.share) +
+                            static_cast<float>(above[b]) * column.share;
+        const float lower = static_cast<float>(below[a]) * (1 - column.share) +
+                            static_cast<float>(below[b]) * column.share;
         *to++ = static_cast<std::uint8_t>(std::lround(upper * (1 - row.share) + lower * row.share));
       }
     }
@@ -215,10 +225,12 @@ Picture scaled(const Picture& picture, std::int64_t width, std::int64_t height) 
   return out;
 }
 
-std::shared_ptr<const rt::FolderDataset> folderPictures(const std::string& folder, std::int64_t size, Colours colours) {
+std::shared_ptr<const rt::FolderDataset> folderPictures(const std::string& folder,
+                                                        std::int64_t size, Colours colours) {
   return std::make_shared<rt::FolderDataset>(
       folder, std::vector<std::string>{".jpg", ".jpeg", ".png"},
-      [size, colours](const rt::FolderItem& item, std::span<const std::uint8_t> bytes, rt::WorkerContext& context) {
+      [size, colours](const rt::FolderItem& item, std::span<const std::uint8_t> bytes,
+                      rt::WorkerContext& context) {
         Picture picture;
         {
           const rt::LoaderScope stage = context.stage(rt::LoaderStage::Decode, bytes.size());

@@ -13,11 +13,14 @@
 namespace lacuna::samples {
 
 Flags& addLoaderFlags(Flags& flags, const char* workers) {
-  return flags.knob("loader.workers", workers, "loader threads, or processes; 0 loads on the training thread")
+  return flags
+      .knob("loader.workers", workers,
+            "loader threads, or processes; 0 loads on the training thread")
       .knob("loader.prefetch", "2", "ready batches per worker")
       .knob("loader.processes", "off", "load in worker processes instead of threads", "on|off")
       .knob("loader.pin", "off", "lay batches into staging buffers that are used again", "on|off")
-      .knob("loader.dtype", "f32", "type in which floating inputs leave the workers", "f32|f16|bf16");
+      .knob("loader.dtype", "f32", "type in which floating inputs leave the workers",
+            "f32|f16|bf16");
 }
 
 /// As LACUNA_BACKEND calls them.
@@ -26,19 +29,23 @@ constexpr const char* kBackends[] = {"tuned", "reference"};
 Flags& addUpdateFlags(Flags& flags) {
   return flags.knob("zero_grad", "none", "drop gradients, or fill them with zeros", "none|zero")
       .knob("optimizer.fused", "on", "update all parameters in one execution", "on|off")
-      .knob("debug", "off", "look for NaN after each backward, and name the forward (anomaly mode; slow)", "on|off")
+      .knob("debug", "off",
+            "look for NaN after each backward, and name the forward (anomaly mode; slow)", "on|off")
       .knob("backend", kBackends[static_cast<std::size_t>(rt::backend())],
-            "products, convolutions and attention through oneDNN, or in plain loops (slow)", "tuned|reference");
+            "products, convolutions and attention through oneDNN, or in plain loops (slow)",
+            "tuned|reference");
 }
 
 Flags& addPrecisionFlag(Flags& flags) {
-  return flags.knob("amp", "off", "type of products and convolutions; f16 with a scaled loss; on: bf16",
+  return flags.knob("amp", "off",
+                    "type of products and convolutions; f16 with a scaled loss; on: bf16",
                     "off|on|bf16|f16");
 }
 
 Flags& addNetworkFlags(Flags& flags) {
   return addPrecisionFlag(flags.knob(
-      "checkpoint", "off", "keep the inputs of blocks alone, and compute them once more in the backward", "on|off"));
+      "checkpoint", "off",
+      "keep the inputs of blocks alone, and compute them once more in the backward", "on|off"));
 }
 
 Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, const char* rate) {
@@ -72,12 +79,13 @@ rt::LoaderOptions loaderOptions(const Flags& flags) {
 
 void Training::run() {
   if (dataset->size() < static_cast<std::size_t>(flags.integer("batch", 1))) {
-    throw rt::Error("the data has " + std::to_string(dataset->size()) + " examples, fewer than one batch of " +
-                    flags.text("batch"));
+    throw rt::Error("the data has " + std::to_string(dataset->size()) +
+                    " examples, fewer than one batch of " + flags.text("batch"));
   }
   const std::int64_t steps = flags.integer("steps", 1, kMostSteps);
   const rt::AnomalyMode debug(flags.on("debug"));
-  rt::setBackend(flags.text("backend") == "reference" ? rt::Backend::Reference : rt::Backend::Tuned);
+  rt::setBackend(flags.text("backend") == "reference" ? rt::Backend::Reference
+                                                      : rt::Backend::Tuned);
   rt::LoaderOptions options = loaderOptions(flags);
   options.examples = static_cast<std::size_t>(steps) * options.batch;
   rt::DataLoader loader(dataset, options);
@@ -85,7 +93,8 @@ void Training::run() {
   loader.start();
   rt::Batch batch;
   for (std::int64_t number = 0; number < steps; ++number) {
-    const rt::StepScope scope(static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(flags.integer("batch")));
+    const rt::StepScope scope(static_cast<std::uint64_t>(number),
+                              static_cast<std::uint64_t>(flags.integer("batch")));
     if (number == 0 || !oneBatch) batch = *loader.next();
     const rt::Tensor loss = step(number, batch);
     if (number % log == 0 || number + 1 == steps) {
@@ -99,7 +108,8 @@ MixedPrecision::MixedPrecision(const Flags& flags)
     : scaler({.enabled = flags.text("amp") == "f16"}), type_(flags.text("amp")) {}
 
 rt::Autocast MixedPrecision::cast() const {
-  return type_ == "off" ? rt::Autocast(false) : rt::Autocast(type_ == "f16" ? rt::DType::F16 : rt::DType::BF16);
+  return type_ == "off" ? rt::Autocast(false)
+                        : rt::Autocast(type_ == "f16" ? rt::DType::F16 : rt::DType::BF16);
 }
 
 void describe(const char* what, const rt::nn::Module& net) {
@@ -109,7 +119,8 @@ void describe(const char* what, const rt::nn::Module& net) {
 }
 
 void printPeakMemory() {
-  std::printf("peak memory %.2f MiB\n", static_cast<double>(rt::memoryStats().peakActive) / (1024.0 * 1024.0));
+  std::printf("peak memory %.2f MiB\n",
+              static_cast<double>(rt::memoryStats().peakActive) / (1024.0 * 1024.0));
 }
 
 int runSample(const char* name, const std::function<void()>& body) {

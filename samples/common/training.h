@@ -30,8 +30,8 @@ rt::LoaderOptions loaderOptions(const Flags& flags);
 /// The type that the flag loader.dtype names.
 rt::DType loaderDtype(const Flags& flags);
 
-/// Runs `step` on batch after batch, each in the ranges of a training step, and prints a line of progress every `log`
-/// steps. `step` returns the loss after its backward.
+/// Runs `step` on batch after batch, each in the ranges of a training step, and prints a line of
+/// progress every `log` steps. `step` returns the loss after its backward.
 struct Training {
   const Flags& flags;
   std::shared_ptr<const rt::Dataset> dataset = {};

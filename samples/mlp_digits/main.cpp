@@ -19,7 +19,8 @@ using samples::Flags;
 
 Flags parseFlags(int argc, char** argv) {
   Flags flags(
-      "Trains a small network to read digits of 8 × 8 pixels, and prints how many of the held-out ones it reads.");
+      "Trains a small network to read digits of 8 × 8 pixels, and prints how many of the held-out "
+      "ones it reads.");
   flags.add("steps", "1000", "training steps")
       .knob("batch", "64", "pictures per step")
       .add("hidden", "128", "width of the two hidden layers")
@@ -36,8 +37,10 @@ Flags parseFlags(int argc, char** argv) {
 double accuracy(rt::nn::Module& net, const Digits& digits) {
   const rt::NoGrad noGrad;
   const auto count = static_cast<std::int64_t>(digits.size());
-  const rt::Tensor pictures = rt::fromVector(digits.pixels, {count, samples::kDigitPixels}) * (1.0 / 16);
-  const rt::Tensor hits = rt::equal(rt::argmax(net(pictures), 1), rt::fromVector(digits.labels, {count}));
+  const rt::Tensor pictures =
+      rt::fromVector(digits.pixels, {count, samples::kDigitPixels}) * (1.0 / 16);
+  const rt::Tensor hits =
+      rt::equal(rt::argmax(net(pictures), 1), rt::fromVector(digits.labels, {count}));
   return rt::sum(hits).item() / static_cast<double>(count);
 }
 
@@ -67,8 +70,9 @@ void train(rt::nn::Module& net, std::shared_ptr<const Digits> digits, const Flag
 
 void run(const Flags& flags) {
   const auto seed = static_cast<std::uint64_t>(flags.integer("seed"));
-  const auto digits = std::make_shared<Digits>(flags.text("data").empty() ? samples::syntheticDigits(2000, seed)
-                                                                          : samples::readDigits(flags.text("data")));
+  const auto digits = std::make_shared<Digits>(flags.text("data").empty()
+                                                   ? samples::syntheticDigits(2000, seed)
+                                                   : samples::readDigits(flags.text("data")));
   const Digits test = samples::takeTestSet(*digits, 7);
   rt::manualSeed(seed);
   const std::int64_t hidden = flags.integer("hidden", 1);
@@ -77,7 +81,8 @@ void run(const Flags& flags) {
   net.add<rt::nn::Linear>(hidden, hidden).add<rt::nn::Relu>().add<rt::nn::Linear>(hidden, 10);
   net.nameTree("net");
   train(net, digits, flags);
-  std::printf("accuracy %.4f on %zu digits that were not trained on\n", accuracy(net, test), test.size());
+  std::printf("accuracy %.4f on %zu digits that were not trained on\n", accuracy(net, test),
+              test.size());
   samples::printPeakMemory();
 }
 

@@ -24,11 +24,14 @@ struct Shared {
 /// A convolution and its normalisation.
 class ConvNorm : public Module {
  public:
-  ConvNorm(std::int64_t in, std::int64_t out, std::int64_t window, std::int64_t stride, const Shared& shared)
-      : conv_(addModule("conv", std::make_shared<Conv2d>(in, out, window,
-                                                         rt::Conv2dOptions{.stride = stride, .padding = window / 2},
-                                                         shared.bias, shared.options))),
-        norm_(addModule("norm", std::make_shared<BatchNorm2d>(out, rt::nn::BatchNormOptions{}, shared.options))) {}
+  ConvNorm(std::int64_t in, std::int64_t out, std::int64_t window, std::int64_t stride,
+           const Shared& shared)
+      : conv_(addModule(
+            "conv", std::make_shared<Conv2d>(
+                        in, out, window, rt::Conv2dOptions{.stride = stride, .padding = window / 2},
+                        shared.bias, shared.options))),
+        norm_(addModule("norm", std::make_shared<BatchNorm2d>(out, rt::nn::BatchNormOptions{},
+                                                              shared.options))) {}
   [[nodiscard]] const char* kind() const override { return "ConvNorm"; }
 
  protected:
@@ -41,7 +44,8 @@ class ConvNorm : public Module {
 
 class Block : public Module {
  public:
-  Block(std::int64_t in, std::int64_t width, std::int64_t stride, bool bottleneck, const Shared& shared) {
+  Block(std::int64_t in, std::int64_t width, std::int64_t stride, bool bottleneck,
+        const Shared& shared) {
     const std::int64_t out = bottleneck ? width * 4 : width;
     if (bottleneck) {
       add("a", in, width, 1, 1, shared);
@@ -67,8 +71,8 @@ class Block : public Module {
   }
 
  private:
-  void add(const char* name, std::int64_t in, std::int64_t out, std::int64_t window, std::int64_t stride,
-           const Shared& shared) {
+  void add(const char* name, std::int64_t in, std::int64_t out, std::int64_t window,
+           std::int64_t stride, const Shared& shared) {
     parts_.push_back(addModule(name, std::make_shared<ConvNorm>(in, out, window, stride, shared)));
   }
   std::vector<std::shared_ptr<ConvNorm>> parts_;
@@ -91,7 +95,8 @@ Plan planOf(int depth) {
     case 101:
       return {{3, 4, 23, 3}, true};
     default:
-      rt::fail("ResNet", "no plan for a depth of " + std::to_string(depth) + "; choose 18, 34, 50 or 101");
+      rt::fail("ResNet",
+               "no plan for a depth of " + std::to_string(depth) + "; choose 18, 34, 50 or 101");
   }
 }
 
@@ -102,18 +107,21 @@ class ResNet : public Module {
     const Shared shared{options.convBias, options.options};
     std::int64_t width = options.width;
     std::int64_t channels = width;
-    stem_ = addModule("stem", std::make_shared<ConvNorm>(3, width, pools_ ? 7 : 3, pools_ ? 2 : 1, shared));
+    stem_ = addModule("stem",
+                      std::make_shared<ConvNorm>(3, width, pools_ ? 7 : 3, pools_ ? 2 : 1, shared));
     for (std::size_t stage = 0; stage < plan.blocks.size(); ++stage) {
       for (int i = 0; i < plan.blocks[stage]; ++i) {
         const std::int64_t stride = i == 0 && stage > 0 ? 2 : 1;
-        blocks_.push_back(addModule("stage" + std::to_string(stage + 1) + "." + std::to_string(i),
-                                    std::make_shared<Block>(channels, width, stride, plan.bottleneck, shared)));
+        blocks_.push_back(
+            addModule("stage" + std::to_string(stage + 1) + "." + std::to_string(i),
+                      std::make_shared<Block>(channels, width, stride, plan.bottleneck, shared)));
         blocks_.back()->setCheckpoint(options.checkpoint);
         channels = plan.bottleneck ? width * 4 : width;
       }
       width *= 2;
     }
-    head_ = addModule("head", std::make_shared<rt::nn::Linear>(channels, options.classes, true, options.options));
+    head_ = addModule(
+        "head", std::make_shared<rt::nn::Linear>(channels, options.classes, true, options.options));
   }
   [[nodiscard]] const char* kind() const override { return "ResNet"; }
 

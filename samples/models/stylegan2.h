@@ -6,16 +6,19 @@
 
 #include "lacuna/runtime/nn.h"
 
-/// StyleGAN2 (Karras et al., 2019): the residual discriminator, and the generator with modulated convolutions.
+/// StyleGAN2 (Karras et al., 2019): the residual discriminator, and the generator with modulated
+/// convolutions.
 namespace lacuna::samples {
 
 struct StyleGan2Options {
-  std::int64_t size = 256;           ///< of the square pictures; a power of two, at least 8
-  std::int64_t channelBase = 16384;  ///< channels of a stage: channelBase / size, at most channelMax
+  std::int64_t size = 256;  ///< of the square pictures; a power of two, at least 8
+  std::int64_t channelBase =
+      16384;  ///< channels of a stage: channelBase / size, at most channelMax
   std::int64_t channelMax = 512;
-  std::int64_t latent = 512;   ///< generator: features of z and w
-  int mappingLayers = 8;       ///< generator
-  bool checkpoint = false;     ///< discriminator: of each block, the input alone is kept for the backward
+  std::int64_t latent = 512;  ///< generator: features of z and w
+  int mappingLayers = 8;      ///< generator
+  bool checkpoint =
+      false;  ///< discriminator: of each block, the input alone is kept for the backward
   std::int64_t groupSize = 4;  ///< discriminator: pictures whose deviation the last stage sees
   rt::Options options = {};
 };

@@ -16,8 +16,8 @@ Tensor asChannels(const Tensor& values) {
   return values.view({values.size(0), values.size(1), 1, 1});
 }
 
-/// A convolution whose weights are scaled per picture by a style, and normalised. The scales are moved to its input and
-/// its output, so that one convolution serves the whole batch.
+/// A convolution whose weights are scaled per picture by a style, and normalised. The scales are
+/// moved to its input and its output, so that one convolution serves the whole batch.
 class ModulatedConv : public rt::nn::Module {
  public:
   struct Config {
@@ -25,10 +25,13 @@ class ModulatedConv : public rt::nn::Module {
     bool up = false;     ///< doubles the size
     bool finish = true;  ///< normalisation, noise and activation; else only a bias (to colours)
   };
-  ModulatedConv(std::int64_t in, std::int64_t out, std::int64_t latent, Config config, rt::Options options)
-      : config_(config), scale_(1 / std::sqrt(static_cast<double>(in * config.window * config.window))) {
+  ModulatedConv(std::int64_t in, std::int64_t out, std::int64_t latent, Config config,
+                rt::Options options)
+      : config_(config),
+        scale_(1 / std::sqrt(static_cast<double>(in * config.window * config.window))) {
     style_ = addModule("style", std::make_shared<Dense>(latent, in, false, 1, options));
-    weight_ = addParameter("weight", stylegan2::normalWeight({out, in, config.window, config.window}, options));
+    weight_ = addParameter(
+        "weight", stylegan2::normalWeight({out, in, config.window, config.window}, options));
     bias_ = addParameter("bias", rt::zeros({out}, options));
     if (config.finish) noise_ = addParameter("noise", rt::zeros({1}, options));
   }
@@ -68,11 +71,14 @@ class Stage : public rt::nn::Module {
   Stage(std::int64_t in, std::int64_t out, bool first, const StyleGan2Options& o) {
     using Config = ModulatedConv::Config;
     if (!first) {
-      up_ = addModule("up", std::make_shared<ModulatedConv>(in, out, o.latent, Config{.up = true}, o.options));
+      up_ = addModule(
+          "up", std::make_shared<ModulatedConv>(in, out, o.latent, Config{.up = true}, o.options));
     }
-    conv_ = addModule("conv", std::make_shared<ModulatedConv>(out, out, o.latent, Config{}, o.options));
-    colour_ = addModule(
-        "colour", std::make_shared<ModulatedConv>(out, 3, o.latent, Config{.window = 1, .finish = false}, o.options));
+    conv_ =
+        addModule("conv", std::make_shared<ModulatedConv>(out, out, o.latent, Config{}, o.options));
+    colour_ =
+        addModule("colour", std::make_shared<ModulatedConv>(
+                                out, 3, o.latent, Config{.window = 1, .finish = false}, o.options));
   }
   [[nodiscard]] const char* kind() const override { return "Stage"; }
   struct State {
@@ -86,10 +92,10 @@ class Stage : public rt::nn::Module {
     const Tensor y = styled(*conv_, up_ ? styled(*up_, x) : x);
     const Tensor colours = styled(*colour_, y);
     const Tensor before = state_.picture;
-    state_.picture =
-        before.defined()
-            ? rt::add(colours, rt::upFirDn2d(before, stylegan2::kBlurUp, {.up = 2, .before = 2, .after = 1}))
-            : colours;
+    state_.picture = before.defined()
+                         ? rt::add(colours, rt::upFirDn2d(before, stylegan2::kBlurUp,
+                                                          {.up = 2, .before = 2, .after = 1}))
+                         : colours;
     return y;
   }
 
@@ -107,15 +113,16 @@ class Generator : public rt::nn::Module {
   explicit Generator(const StyleGan2Options& o) {
     stylegan2::checkSize("StyleGan2Generator", o);
     for (int i = 0; i < o.mappingLayers; ++i) {
-      mapping_.push_back(addModule("mapping" + std::to_string(i),
-                                   std::make_shared<Dense>(o.latent, o.latent, true, 0, o.options, 0.01)));
+      mapping_.push_back(
+          addModule("mapping" + std::to_string(i),
+                    std::make_shared<Dense>(o.latent, o.latent, true, 0, o.options, 0.01)));
     }
     std::int64_t channels = stylegan2::channelsOf(o, 4);
     constant_ = addParameter("constant", stylegan2::normalWeight({1, channels, 4, 4}, o.options));
     for (std::int64_t size = 4; size <= o.size; size *= 2) {
       const std::int64_t out = stylegan2::channelsOf(o, size);
-      stages_.push_back(
-          addModule("stage" + std::to_string(size), std::make_shared<Stage>(channels, out, size == 4, o)));
+      stages_.push_back(addModule("stage" + std::to_string(size),
+                                  std::make_shared<Stage>(channels, out, size == 4, o)));
       channels = out;
     }
   }

@@ -26,7 +26,8 @@ void checkSize(const char* network, const StyleGan2Options& options) {
     rt::fail(network, "the size " + std::to_string(size) + " must be a power of two, at least 8");
 }
 
-Dense::Dense(std::int64_t in, std::int64_t out, bool activated, double bias, rt::Options options, double rate)
+Dense::Dense(std::int64_t in, std::int64_t out, bool activated, double bias, rt::Options options,
+             double rate)
     : scale_(rate / std::sqrt(static_cast<double>(in))), rate_(rate), activated_(activated) {
   weight_ = addParameter("weight", normalWeight({out, in}, options) * (1 / rate));
   bias_ = addParameter("bias", rt::full({out}, bias / rate, options));
@@ -38,12 +39,14 @@ Tensor Dense::forward(const Tensor& x) {
 }
 
 Conv::Conv(std::int64_t in, std::int64_t out, Config config, rt::Options options)
-    : config_(config), scale_(1 / std::sqrt(static_cast<double>(in * config.window * config.window))) {
+    : config_(config),
+      scale_(1 / std::sqrt(static_cast<double>(in * config.window * config.window))) {
   weight_ = addParameter("weight", normalWeight({out, in, config.window, config.window}, options));
   if (config.bias) bias_ = addParameter("bias", rt::zeros({out}, options));
 }
 
-// The activation and the gain are positive factors of one another, so the gain goes into whichever comes last.
+// The activation and the gain are positive factors of one another, so the gain goes into whichever
+// comes last.
 Tensor Conv::forward(const Tensor& x) {
   const Tensor weight = weight_ * (config_.activated ? scale_ : scale_ * config_.gain);
   rt::Conv2dOptions convolution{.padding = config_.window / 2};

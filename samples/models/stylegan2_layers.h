@@ -8,14 +8,15 @@
 #include "lacuna/runtime/nn_image.h"
 #include "models/stylegan2.h"
 
-/// Layers that both networks of StyleGAN2 use. Weights have a deviation of 1 and are scaled in the forward, so that all
-/// of them learn at one rate.
+/// Layers that both networks of StyleGAN2 use. Weights have a deviation of 1 and are scaled in the
+/// forward, so that all of them learn at one rate.
 namespace lacuna::samples::stylegan2 {
 
 inline constexpr double kSlope = 0.2;
 inline constexpr double kGain = 1.41421356237309504880;  ///< of an activation: keeps the deviation
 inline const std::vector<double> kBlur{0.125, 0.375, 0.375, 0.125};
-inline const std::vector<double> kBlurUp{0.25, 0.75, 0.75, 0.25};  ///< zeros between the pixels halve the sum
+inline const std::vector<double> kBlurUp{0.25, 0.75, 0.75,
+                                         0.25};  ///< zeros between the pixels halve the sum
 
 inline rt::Tensor activate(rt::Tensor x) {
   return rt::leakyRelu(std::move(x), kSlope, kGain);
@@ -30,7 +31,8 @@ void checkSize(const char* network, const StyleGan2Options& options);
 
 class Dense : public rt::nn::Module {
  public:
-  Dense(std::int64_t in, std::int64_t out, bool activated, double bias, rt::Options options, double rate = 1);
+  Dense(std::int64_t in, std::int64_t out, bool activated, double bias, rt::Options options,
+        double rate = 1);
   [[nodiscard]] const char* kind() const override { return "Dense"; }
 
  protected:

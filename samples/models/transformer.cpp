@@ -22,12 +22,15 @@ class Block : public Module {
  public:
   explicit Block(const TransformerOptions& o)
       : dropout_(o.dropout),
-        norm1_(addModule("norm1", std::make_shared<LayerNorm>(rt::Shape{o.features}, 1e-5, o.options))),
-        attention_(
-            addModule("attention", std::make_shared<rt::nn::MultiheadAttention>(o.features, o.heads, true, o.options))),
-        norm2_(addModule("norm2", std::make_shared<LayerNorm>(rt::Shape{o.features}, 1e-5, o.options))),
+        norm1_(addModule("norm1",
+                         std::make_shared<LayerNorm>(rt::Shape{o.features}, 1e-5, o.options))),
+        attention_(addModule("attention", std::make_shared<rt::nn::MultiheadAttention>(
+                                              o.features, o.heads, true, o.options))),
+        norm2_(addModule("norm2",
+                         std::make_shared<LayerNorm>(rt::Shape{o.features}, 1e-5, o.options))),
         up_(addModule("up", std::make_shared<Linear>(o.features, 4 * o.features, true, o.options))),
-        down_(addModule("down", std::make_shared<Linear>(4 * o.features, o.features, true, o.options))) {}
+        down_(addModule("down",
+                        std::make_shared<Linear>(4 * o.features, o.features, true, o.options))) {}
   [[nodiscard]] const char* kind() const override { return "Block"; }
 
  protected:
@@ -48,8 +51,10 @@ class Transformer : public Module {
  public:
   explicit Transformer(const TransformerOptions& o)
       : context_(o.context),
-        tokens_(addModule("tokens", std::make_shared<rt::nn::Embedding>(o.vocabulary, o.features, o.options))),
-        places_(addModule("places", std::make_shared<rt::nn::Embedding>(o.context, o.features, o.options))) {
+        tokens_(addModule(
+            "tokens", std::make_shared<rt::nn::Embedding>(o.vocabulary, o.features, o.options))),
+        places_(addModule("places",
+                          std::make_shared<rt::nn::Embedding>(o.context, o.features, o.options))) {
     for (int i = 0; i < o.layers; ++i) {
       blocks_.push_back(addModule("block" + std::to_string(i), std::make_shared<Block>(o)));
       blocks_.back()->setCheckpoint(o.checkpoint);
@@ -66,10 +71,11 @@ class Transformer : public Module {
  protected:
   Tensor forward(const Tensor& tokens) override {
     if (tokens.rank() != 2 || tokens.size(1) > context_) {
-      rt::fail("Transformer",
-               "tokens " + tokens.shape().toString() + " must be [n,time], time at most " + std::to_string(context_));
+      rt::fail("Transformer", "tokens " + tokens.shape().toString() +
+                                  " must be [n,time], time at most " + std::to_string(context_));
     }
-    Tensor x = rt::add((*tokens_)(tokens), (*places_)(rt::arange(tokens.size(1), {rt::DType::I64, tokens.device()})));
+    Tensor x = rt::add((*tokens_)(tokens),
+                       (*places_)(rt::arange(tokens.size(1), {rt::DType::I64, tokens.device()})));
     for (const auto& block : blocks_) x = (*block)(x);
     return (*head_)((*norm_)(x));
   }

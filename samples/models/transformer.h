@@ -20,7 +20,8 @@ struct TransformerOptions {
   rt::Options options = {};
 };
 
-/// Tokens i64 [n, time] to scores [n, time, vocabulary]; each place sees itself and what came before.
+/// Tokens i64 [n, time] to scores [n, time, vocabulary]; each place sees itself and what came
+/// before.
 std::shared_ptr<rt::nn::Module> makeTransformer(const TransformerOptions& options);
 
 }  // namespace lacuna::samples

@@ -16,15 +16,18 @@ using namespace lacuna;
 using samples::Flags;
 
 Flags parseFlags(int argc, char** argv) {
-  Flags flags("Trains a residual network to distinguish classes of pictures: ten of 32×32, or those of a folder.");
+  Flags flags(
+      "Trains a residual network to distinguish classes of pictures: ten of 32×32, or those of a "
+      "folder.");
   samples::addTrainingFlags(flags, "100", "64", "0.05")
       .add("depth", "18", "layers", "18|34|50|101")
       .add("width", "64", "channels of the first stage")
       .add("data", "",
-           "a folder with a folder of JPEGs and PNGs per class, or a data_batch file of CIFAR-10's binary version; "
-           "drawn "
-           "pictures without it")
-      .add("size", "224", "of the squares cut from a folder's pictures; up to 64 the network starts without pooling")
+           "a folder with a folder of JPEGs and PNGs per class, or a data_batch file of CIFAR-10's "
+           "binary version; drawn pictures without it")
+      .add("size", "224",
+           "of the squares cut from a folder's pictures; up to 64 the network starts without "
+           "pooling")
       .add("overfit", "off", "train on the first batch alone", "on|off")
       .knob("conv_bias", "off", "a bias before each normalisation, which only costs", "on|off");
   samples::addNetworkFlags(flags);
@@ -45,7 +48,8 @@ Source sourceOf(const Flags& flags, std::uint64_t seed) {
   const std::int64_t size = flags.integer("size", 8);
   const auto pictures = samples::folderPictures(data, size);
   const auto classes = static_cast<std::int64_t>(pictures->classes().size());
-  std::printf("%zu pictures of %lld classes in %s\n", pictures->size(), static_cast<long long>(classes), data.c_str());
+  std::printf("%zu pictures of %lld classes in %s\n", pictures->size(),
+              static_cast<long long>(classes), data.c_str());
   return {pictures, classes, size <= 64};
 }
 

@@ -19,13 +19,15 @@ using samples::Flags;
 
 Flags parseFlags(int argc, char** argv) {
   Flags flags(
-      "Trains StyleGAN2's discriminator to separate drawn pictures from those of a generator, which is trained too if "
-      "asked.");
+      "Trains StyleGAN2's discriminator to separate drawn pictures from those of a generator, "
+      "which is trained too if asked.");
   samples::addTrainingFlags(flags, "20", "4", "0.002")
-      .add("data", "", "a folder with folders of JPEGs and PNGs, one or more; drawn pictures without it")
+      .add("data", "",
+           "a folder with folders of JPEGs and PNGs, one or more; drawn pictures without it")
       .add("size", "64", "of the pictures: a power of two; 256 is the paper's smallest")
       .add("channels", "16384", "channels of a stage times its size, at most 512 a stage")
-      .add("generator", "fixed", "leave the generator as it is, or train it in turn", "fixed|trained")
+      .add("generator", "fixed", "leave the generator as it is, or train it in turn",
+           "fixed|trained")
       .add("r1", "10", "weight of the gradient penalty; 0 leaves it out")
       .add("r1_every", "16", "steps between two gradient penalties");
   samples::addNetworkFlags(flags);
@@ -79,7 +81,8 @@ class Duel {
     for (Tensor& parameter : net.parameters()) parameter.setRequiresGrad(on);
   }
 
-  // Through the discriminator, which learns nothing from it: without gradients of its own it keeps and computes less.
+  // Through the discriminator, which learns nothing from it: without gradients of its own it keeps
+  // and computes less.
   void trainGenerator(std::int64_t count) {
     wantGradients(*discriminator_, false);
     Tensor loss;
@@ -104,11 +107,13 @@ class Duel {
         const rt::NoGrad guard;
         fake = fakes(pictures.size(0));
       }
-      loss = rt::mean(rt::softplus((*discriminator_)(fake))) + rt::mean(rt::softplus(-(*discriminator_)(pictures)));
+      loss = rt::mean(rt::softplus((*discriminator_)(fake))) +
+             rt::mean(rt::softplus(-(*discriminator_)(pictures)));
       const double weight = flags_.number("r1");
       const std::int64_t every = flags_.integer("r1_every", 1);
       if (weight != 0 && number % every == 0)
-        loss = loss + gradientPenalty(*discriminator_, pictures) * (weight * static_cast<double>(every));
+        loss = loss +
+               gradientPenalty(*discriminator_, pictures) * (weight * static_cast<double>(every));
     }
     mixed_.scaler.scale(loss).backward();
     mixed_.scaler.step(discriminatorStep_);
@@ -146,7 +151,9 @@ void run(const Flags& flags) {
   Duel duel(flags);
   samples::Training training{flags};
   training.dataset = pictures;
-  training.step = [&](std::int64_t number, rt::Batch& batch) { return duel.step(number, batch[0]); };
+  training.step = [&](std::int64_t number, rt::Batch& batch) {
+    return duel.step(number, batch[0]);
+  };
   training.run();
   samples::printPeakMemory();
 }

@@ -31,7 +31,8 @@ Flags parseFlags(int argc, char** argv) {
 }
 
 /// Continues with the likeliest character each time.
-std::string write(rt::nn::Module& net, const samples::Encoded& text, std::int64_t count, std::int64_t context) {
+std::string write(rt::nn::Module& net, const samples::Encoded& text, std::int64_t count,
+                  std::int64_t context) {
   const rt::NoGrad guard;
   net.eval();
   std::vector<std::int64_t> tokens{text.tokens.front()};
@@ -49,8 +50,9 @@ std::string write(rt::nn::Module& net, const samples::Encoded& text, std::int64_
 void run(const Flags& flags) {
   const auto seed = static_cast<std::uint64_t>(flags.integer("seed"));
   rt::manualSeed(seed);
-  const auto text = std::make_shared<const samples::Encoded>(samples::encode(
-      flags.text("data").empty() ? samples::syntheticText(1 << 16, seed) : samples::readText(flags.text("data"))));
+  const auto text = std::make_shared<const samples::Encoded>(
+      samples::encode(flags.text("data").empty() ? samples::syntheticText(1 << 16, seed)
+                                                 : samples::readText(flags.text("data"))));
   const std::int64_t context = flags.integer("context", 1);
   const std::int64_t written = flags.integer("sample");
   const auto vocabulary = static_cast<std::int64_t>(text->alphabet.size());

@@ -19,7 +19,8 @@ const char* pick(const std::array<const char*, N>& words, rt::SampleRandom& rand
 
 std::string thing(rt::SampleRandom& random) {
   static constexpr std::array kKinds{"small ", "green ", "old ", "quiet ", "", "", ""};
-  static constexpr std::array kThings{"queue", "kernel", "tensor", "loader", "gap", "thread", "step", "batch"};
+  static constexpr std::array kThings{"queue", "kernel", "tensor", "loader",
+                                      "gap",   "thread", "step",   "batch"};
   return std::string("the ") + pick(kKinds, random) + pick(kThings, random);
 }
 
@@ -56,16 +57,18 @@ Encoded encode(const std::string& text) {
   return out;
 }
 
-std::shared_ptr<const rt::Dataset> windows(std::shared_ptr<const Encoded> text, std::int64_t length) {
+std::shared_ptr<const rt::Dataset> windows(std::shared_ptr<const Encoded> text,
+                                           std::int64_t length) {
   const auto count = static_cast<std::int64_t>(text->tokens.size());
   if (count <= length)
-    throw rt::Error("the text has " + std::to_string(count) + " characters; a context of " + std::to_string(length) +
-                    " needs more");
+    throw rt::Error("the text has " + std::to_string(count) + " characters; a context of " +
+                    std::to_string(length) + " needs more");
   return std::make_shared<rt::FunctionDataset>(
       static_cast<std::size_t>(count - length),
       [text = std::move(text), length](std::size_t index, rt::WorkerContext& context) {
         const rt::LoaderScope stage = context.stage(rt::LoaderStage::Fetch);
-        rt::Example out{rt::emptyHost({length}, rt::DType::I64), rt::emptyHost({length}, rt::DType::I64)};
+        rt::Example out{rt::emptyHost({length}, rt::DType::I64),
+                        rt::emptyHost({length}, rt::DType::I64)};
         const auto bytes = static_cast<std::size_t>(length) * sizeof(std::int64_t);
         std::memcpy(out[0].data(), text->tokens.data() + index, bytes);
         std::memcpy(out[1].data(), text->tokens.data() + index + 1, bytes);

@@ -24,6 +24,7 @@ struct Encoded {
 Encoded encode(const std::string& text);
 
 /// Windows of `length` tokens and the token that follows each: {i64 [length], i64 [length]}.
-std::shared_ptr<const rt::Dataset> windows(std::shared_ptr<const Encoded> text, std::int64_t length);
+std::shared_ptr<const rt::Dataset> windows(std::shared_ptr<const Encoded> text,
+                                           std::int64_t length);
 
 }  // namespace lacuna::samples

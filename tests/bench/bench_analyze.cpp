@@ -17,8 +17,8 @@
 #include "lacuna/analyzer/report.h"
 #include "lacuna/prof/generate.h"
 
-/// The cost of the full report of a generated run of 10 M and of 100 M events, each in a process of its own, and of
-/// grouping a million rows by name.
+/// The cost of the full report of a generated run of 10 M and of 100 M events, each in a process of
+/// its own, and of grouping a million rows by name.
 namespace lacuna::analyzer {
 namespace {
 
@@ -139,7 +139,9 @@ int main(int argc, char** argv) {
     } else if (argument.starts_with("--data=")) {
       folder = argument.substr(7);
     } else {
-      fmt::print(stderr, "usage: bench_analyze [--json] [--small] [--data=FOLDER]   (--small: 10 M events only)\n");
+      fmt::print(stderr,
+                 "usage: bench_analyze [--json] [--small] [--data=FOLDER]   (--small: 10 M events "
+                 "only)\n");
       return argument == "--help" ? 0 : 2;
     }
   }

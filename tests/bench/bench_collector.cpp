@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The cost of `lacuna run` to the program it records. This program is measured itself: alone, and under `lacuna run`,
-/// in pairs that take turns in who comes first; medians of the pairs' ratios count. A range's cost is measured inside
-/// one recorded run, next to the floor. A child's time to join is measured next to a child alone. The sampler's floor
-/// is the kernel's cost for samples that nobody reads.
+/// The cost of `lacuna run` to the program it records. This program is measured itself: alone, and
+/// under `lacuna run`, in pairs that take turns in who comes first; medians of the pairs' ratios
+/// count. A range's cost is measured inside one recorded run, next to the floor. A child's time to
+/// join is measured next to a child alone. The sampler's floor is the kernel's cost for samples
+/// that nobody reads.
 #include <fmt/format.h>
 #include <linux/perf_event.h>
 #include <nvtx3/nvToolsExt.h>
@@ -32,8 +33,8 @@ namespace fs = std::filesystem;
 constexpr int kRounds = 201;
 constexpr int kChildren = 200;
 
-/// The way a whole program is measured: many short runs, for a machine shared with others has its bad moments, and the
-/// median of many pairs does not see them.
+/// The way a whole program is measured: many short runs, for a machine shared with others has its
+/// bad moments, and the median of many pairs does not see them.
 struct Pairs {
   int count;
   double seconds;
@@ -42,7 +43,8 @@ constexpr Pairs kRangePairs{25, 1};
 constexpr Pairs kSamplerPairs{41, 0.5};
 constexpr int kChildPairs = 5;
 
-// --- what is measured ------------------------------------------------------------------------------------------------
+// --- what is measured
+// ------------------------------------------------------------------------------------------------
 
 /// Arithmetic that no optimizer can shorten.
 __attribute__((noinline)) std::uint64_t compute(std::uint64_t value, long loops) {
@@ -61,7 +63,8 @@ nvtxEventAttributes_t attributesOf(nvtxStringHandle_t text) {
   return attributes;
 }
 
-__attribute__((noinline)) double rangeRound(nvtxDomainHandle_t domain, const nvtxEventAttributes_t& attributes) {
+__attribute__((noinline)) double rangeRound(nvtxDomainHandle_t domain,
+                                            const nvtxEventAttributes_t& attributes) {
   return nsPerCall(kRanges, [&] {
     nvtxDomainRangePushEx(domain, &attributes);
     nvtxDomainRangePop(domain);
@@ -80,15 +83,16 @@ decltype(&appendBegin) volatile beginCall = appendBegin;
 decltype(&appendEnd) volatile endCall = appendEnd;
 
 /// The floor through the two calls that NVTX makes: no tool that it calls can be below it.
-__attribute__((noinline)) double calledRound(nvtxDomainHandle_t domain, const nvtxEventAttributes_t& attributes) {
+__attribute__((noinline)) double calledRound(nvtxDomainHandle_t domain,
+                                             const nvtxEventAttributes_t& attributes) {
   return nsPerCall(kRanges, [&] {
     if (const auto call = beginCall) call(domain, &attributes);
     if (const auto call = endCall) call(domain);
   });
 }
 
-/// The cost of the floor, of a range, of one over the other, and of the floor through calls over the floor, in turns,
-/// as four numbers on standard output.
+/// The cost of the floor, of a range, of one over the other, and of the floor through calls over
+/// the floor, in turns, as four numbers on standard output.
 int measureRanges() {
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("bench");
   const auto attributes = attributesOf(nvtxDomainRegisterStringA(domain, "range"));
@@ -98,7 +102,8 @@ int measureRanges() {
     called.push_back(calledRound(domain, attributes));
     usleep(3000);  // the drainer catches up
   }
-  fmt::print("{} {} {} {}\n", median(floors), median(ranges), medianRatio(ranges, floors), medianRatio(called, floors));
+  fmt::print("{} {} {} {}\n", median(floors), median(ranges), medianRatio(ranges, floors),
+             medianRatio(called, floors));
   return 0;
 }
 
@@ -118,7 +123,8 @@ int runRanges(long units, long loops) {
   return 0;
 }
 
-/// Milliseconds from a fork to the end of a child that executes this program anew for one range: the median of many.
+/// Milliseconds from a fork to the end of a child that executes this program anew for one range:
+/// the median of many.
 int measureChildren() {
   std::vector<double> times;
   for (int i = 0; i < kChildren; ++i) {
@@ -154,8 +160,8 @@ int runThreads(long units, long loops) {
   return 0;
 }
 
-/// The kernel's samples of this process and of threads to come, without call chains, into a buffer that nobody reads:
-/// each still takes its interrupt. Whether the kernel permits it.
+/// The kernel's samples of this process and of threads to come, without call chains, into a buffer
+/// that nobody reads: each still takes its interrupt. Whether the kernel permits it.
 bool sampleForNobody(std::uint64_t periodNs) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
@@ -170,13 +176,16 @@ bool sampleForNobody(std::uint64_t periodNs) {
   attributes.wakeup_watermark = 1u << 31;
   const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) * 2;
   for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); ++cpu) {
-    const auto fd = static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC));
-    if (fd < 0 || mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED) return false;
+    const auto fd = static_cast<int>(
+        syscall(SYS_perf_event_open, &attributes, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+    if (fd < 0 || mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED)
+      return false;
   }
   return true;
 }
 
-// --- measuring it ----------------------------------------------------------------------------------------------------
+// --- measuring it
+// ----------------------------------------------------------------------------------------------------
 
 [[noreturn]] void fail(const std::string& what) {
   fmt::print(stderr, "bench_collector: {}\n", what);
@@ -186,7 +195,8 @@ bool sampleForNobody(std::uint64_t periodNs) {
 /// A folder for traces, gone at the end.
 class Measurement {
  public:
-  Measurement() : home_(fs::temp_directory_path() / fmt::format("lacuna-bench-collector-{}", getpid())) {
+  Measurement()
+      : home_(fs::temp_directory_path() / fmt::format("lacuna-bench-collector-{}", getpid())) {
     self_ = fs::read_symlink("/proc/self/exe");
     if (!fs::exists(self_.parent_path() / "lacuna")) fail("there is no lacuna beside this program");
     fs::create_directories(home_);
@@ -200,8 +210,9 @@ class Measurement {
     std::string command = fmt::format("'{}' {}", self_.string(), role);
     const fs::path trace = home_ / "bench.lcn";
     if (runOptions != nullptr) {
-      command = fmt::format("'{}' run -q --force {} -o '{}' -- {}", (self_.parent_path() / "lacuna").string(),
-                            runOptions, trace.string(), command);
+      command = fmt::format("'{}' run -q --force {} -o '{}' -- {}",
+                            (self_.parent_path() / "lacuna").string(), runOptions, trace.string(),
+                            command);
     }
     std::FILE* pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) fail("cannot start " + command);
@@ -211,7 +222,9 @@ class Measurement {
     if (runOptions != nullptr) bytes_ = static_cast<double>(fs::file_size(trace));
     return line;
   }
-  double figure(const std::string& role, const char* runOptions) { return std::atof(ask(role, runOptions).c_str()); }
+  double figure(const std::string& role, const char* runOptions) {
+    return std::atof(ask(role, runOptions).c_str());
+  }
 
   struct Slowdown {
     double ratio = 0;  ///< the median over pairs of recorded over plain
@@ -220,7 +233,8 @@ class Measurement {
   Slowdown slowdown(const std::string& role, const char* runOptions, int pairs) {
     return slowdown(role, role, runOptions, pairs);
   }
-  Slowdown slowdown(const std::string& role, const std::string& recordedRole, const char* runOptions, int pairs) {
+  Slowdown slowdown(const std::string& role, const std::string& recordedRole,
+                    const char* runOptions, int pairs) {
     std::vector<double> ratios;
     figure(recordedRole, runOptions);
     for (int pair = 0; pair < pairs; ++pair) {
@@ -232,8 +246,8 @@ class Measurement {
     }
     std::sort(ratios.begin(), ratios.end());
     const double middle = ratios[ratios.size() * 3 / 4] - ratios[ratios.size() / 4];
-    // As for a normal distribution: the quartiles lie 1.35 deviations apart, and a median is 1.25 times as uncertain as
-    // a mean.
+    // As for a normal distribution: the quartiles lie 1.35 deviations apart, and a median is 1.25
+    // times as uncertain as a mean.
     return {median(ratios), 1.25 * middle / 1.35 / std::sqrt(pairs)};
   }
   struct Added {
@@ -292,28 +306,34 @@ int main(int argc, char** argv) {
   Measurement measurement;
   double floor = 0, range = 0, overFloor = 0, calledOverFloor = 0;
   const std::string output = measurement.ask("measure-ranges", "");
-  if (std::sscanf(output.c_str(), "%lf %lf %lf %lf", &floor, &range, &overFloor, &calledOverFloor) != 4) {
+  if (std::sscanf(output.c_str(), "%lf %lf %lf %lf", &floor, &range, &overFloor,
+                  &calledOverFloor) != 4) {
     fail("no figures: " + output);
   }
   const long loops = calibrate();
   const auto units = static_cast<long>(kRangePairs.seconds * 1e6);
-  const auto ranges = measurement.slowdown(fmt::format("run-ranges {} {}", units, loops), "", kRangePairs.count);
+  const auto ranges =
+      measurement.slowdown(fmt::format("run-ranges {} {}", units, loops), "", kRangePairs.count);
   const double bytes = measurement.bytes() / static_cast<double>(units);
   const auto children = measurement.added("measure-children", "--trace nvtx", kChildPairs);
-  const std::string work = fmt::format("{} {}", static_cast<long>(kSamplerPairs.seconds * 1e6), loops);
+  const std::string work =
+      fmt::format("{} {}", static_cast<long>(kSamplerPairs.seconds * 1e6), loops);
   const std::string threads = "run-threads " + work;
-  const auto sampled =
-      measurement.slowdown(threads, "--trace samples --sampler auto --sample-rate 1000", kSamplerPairs.count);
-  const auto timed =
-      measurement.slowdown(threads, "--trace samples --sampler timer --sample-rate 1000", kSamplerPairs.count);
+  const auto sampled = measurement.slowdown(
+      threads, "--trace samples --sampler auto --sample-rate 1000", kSamplerPairs.count);
+  const auto timed = measurement.slowdown(
+      threads, "--trace samples --sampler timer --sample-rate 1000", kSamplerPairs.count);
 
   const bool maySample = measurement.ask("may-sample", nullptr).starts_with("1");
   Measurement::Slowdown kernel{1, 0};
-  if (maySample) kernel = measurement.slowdown(threads, "run-sampled " + work, nullptr, kSamplerPairs.count);
+  if (maySample)
+    kernel = measurement.slowdown(threads, "run-sampled " + work, nullptr, kSamplerPairs.count);
 
-  const auto print = [&](const char* name, double value, const char* unit, const std::string& note) {
+  const auto print = [&](const char* name, double value, const char* unit,
+                         const std::string& note) {
     if (json) {
-      fmt::print("{{\"name\": \"collector.{}\", \"value\": {:.4f}, \"unit\": \"{}\"}}\n", name, value, unit);
+      fmt::print("{{\"name\": \"collector.{}\", \"value\": {:.4f}, \"unit\": \"{}\"}}\n", name,
+                 value, unit);
     } else {
       fmt::print("{:<22} {:>8.3f} {:<6} {}\n", name, value, unit, note);
     }
@@ -326,16 +346,19 @@ int main(int argc, char** argv) {
   const auto within = [](const Measurement::Slowdown& slowdown, const char* what) {
     return fmt::format("±{:.3f}; {}", slowdown.error, what);
   };
-  print("slowdown_1m", ranges.ratio, "ratio", within(ranges, "a program of a million ranges a second; at most 1.05"));
+  print("slowdown_1m", ranges.ratio, "ratio",
+        within(ranges, "a program of a million ranges a second; at most 1.05"));
   print("bytes_per_range", bytes, "bytes", "in the trace, counters included");
   print("child_ms", children.floor, "ms", "a child that executes a program for one range, alone");
   print("join_ms", children.added, "ms", "what it takes longer where it joins the recording");
   print("sampler_slowdown", sampled.ratio, "ratio",
         within(sampled, "a program on every core, 1000 samples a second each; at most 1.02"));
   if (maySample) {
-    print("kernel_slowdown", kernel.ratio, "ratio", within(kernel, "the kernel's samples alone, which nobody reads"));
+    print("kernel_slowdown", kernel.ratio, "ratio",
+          within(kernel, "the kernel's samples alone, which nobody reads"));
     print("sampler_over_kernel", sampled.ratio / kernel.ratio, "ratio", "what recording them adds");
   }
-  print("timer_slowdown", timed.ratio, "ratio", within(timed, "the same with timers instead of the kernel's samples"));
+  print("timer_slowdown", timed.ratio, "ratio",
+        within(timed, "the same with timers instead of the kernel's samples"));
   return 0;
 }

@@ -15,8 +15,9 @@
 #include "lacuna/prof/writer.h"
 #include "support/temp_dir.h"
 
-/// Size and speed of .lcn files on the generator's mix of ranges, API calls, kernels and allocations, on one thread.
-/// All figures are taken at the writer's default compression level, encode, load and floor in turns; medians.
+/// Size and speed of .lcn files on the generator's mix of ranges, API calls, kernels and
+/// allocations, on one thread. All figures are taken at the writer's default compression level,
+/// encode, load and floor in turns; medians.
 namespace lacuna::prof {
 namespace {
 
@@ -95,7 +96,8 @@ template <class Row>
 std::uint64_t scanAll(const Reader& reader) {
   constexpr auto kColumns = Row::columns();
   std::uint64_t rows = 0;
-  check(reader.scanColumns(Row::kTable, {}, kColumns, [&](std::size_t count, const void* const*) { rows += count; }));
+  check(reader.scanColumns(Row::kTable, {}, kColumns,
+                           [&](std::size_t count, const void* const*) { rows += count; }));
   return rows;
 }
 
@@ -130,8 +132,8 @@ void measure(const Mix& mix, const std::filesystem::path& path) {
     const auto reader = Reader::open(path, {ReaderOptions::Verify::Never});
     check(reader.status());
     loaded.push_back(seconds([&] {
-      seen =
-          scanAll<Range>(*reader) + scanAll<ApiCall>(*reader) + scanAll<Kernel>(*reader) + scanAll<Allocation>(*reader);
+      seen = scanAll<Range>(*reader) + scanAll<ApiCall>(*reader) + scanAll<Kernel>(*reader) +
+             scanAll<Allocation>(*reader);
     }));
     tables.push_back(seconds([&] {
       seen = tableAll<Range>(*reader) + tableAll<ApiCall>(*reader) + tableAll<Kernel>(*reader) +
@@ -145,19 +147,24 @@ void measure(const Mix& mix, const std::filesystem::path& path) {
     }));
   }
   if (seen != mix.events()) check(Error{"the file does not hold the rows that were written"});
-  report("format.bytes_per_event", static_cast<double>(bytes) / events, "B", "goal: at most 3.5, all fields");
-  report("format.encode_events_per_s", events / median(encoded), "1/s", "goal: at least 10 M on one core");
+  report("format.bytes_per_event", static_cast<double>(bytes) / events, "B",
+         "goal: at most 3.5, all fields");
+  report("format.encode_events_per_s", events / median(encoded), "1/s",
+         "goal: at least 10 M on one core");
   report("format.load_events_per_s", events / median(loaded), "1/s",
          "goal: at least 20 M a core; all columns, by block");
-  report("format.load_tables_events_per_s", events / median(tables), "1/s", "the same into vectors of the whole table");
-  report("format.copy_floor_events_per_s", events / median(copied), "1/s", "memcpy of the same columns");
+  report("format.load_tables_events_per_s", events / median(tables), "1/s",
+         "the same into vectors of the whole table");
+  report("format.copy_floor_events_per_s", events / median(copied), "1/s",
+         "memcpy of the same columns");
   report("format.load_over_copy_floor", median(loaded) / median(copied), "x");
 }
 
 void measureRanks(const std::filesystem::path& path) {
   const Mix mix = makeMix(4);
-  report("format.bytes_per_event_4_ranks", static_cast<double>(encode(mix, path)) / static_cast<double>(mix.events()),
-         "B", "four processes in one file");
+  report("format.bytes_per_event_4_ranks",
+         static_cast<double>(encode(mix, path)) / static_cast<double>(mix.events()), "B",
+         "four processes in one file");
 }
 
 /// The bytes read from the disk by opening a large file and reading one column of it.
@@ -172,13 +179,15 @@ void measureOneColumn(const std::filesystem::path& path, std::uint64_t events) {
   }
   std::vector<double> opened;
   for (int i = 0; i < kRounds; ++i) {
-    opened.push_back(seconds([&] { check(Reader::open(path, {ReaderOptions::Verify::Never}).status()); }));
+    opened.push_back(
+        seconds([&] { check(Reader::open(path, {ReaderOptions::Verify::Never}).status()); }));
   }
   const auto reader = Reader::open(path, {ReaderOptions::Verify::Never});
   const std::uint64_t before = reader->bytesRead();
   std::uint64_t longest = 0;
   const double took = seconds([&] {
-    check(reader->scan<&Kernel::correlation>({}, [&](auto values) { longest = std::max(longest, values.back()); }));
+    check(reader->scan<&Kernel::correlation>(
+        {}, [&](auto values) { longest = std::max(longest, values.back()); }));
   });
   const std::uint64_t read = reader->bytesRead() - before;
   std::uint64_t column = 0;
@@ -210,8 +219,8 @@ int main(int argc, char** argv) {
     small = small || argument == "--small";
     if (argument != "--json" && argument != "--small") {
       std::fprintf(stderr,
-                   "usage: bench_format [--json] [--small]\n  --small  read one column of a file of 3 M events instead "
-                   "of 100 M\n");
+                   "usage: bench_format [--json] [--small]\n  --small  read one column of a file "
+                   "of 3 M events instead of 100 M\n");
       return 2;
     }
   }

@@ -20,10 +20,11 @@
 #include "lacuna/analyzer/links.h"
 #include "lacuna/analyzer/store.h"
 
-/// Imports Kineto JSON to a store with all its links, with two threads. Beside it, simdjson touches the same fields of
-/// the text in memory (warm, one thread), and Python's json.load reads the file. All take turns on one generated file
-/// of a million events; medians count. Then the derived parts of a recording's file are measured: lanes and
-/// level-of-detail pyramids of every track. Then group by name over a million rows.
+/// Imports Kineto JSON to a store with all its links, with two threads. Beside it, simdjson touches
+/// the same fields of the text in memory (warm, one thread), and Python's json.load reads the file.
+/// All take turns on one generated file of a million events; medians count. Then the derived parts
+/// of a recording's file are measured: lanes and level-of-detail pyramids of every track. Then
+/// group by name over a million rows.
 namespace lacuna::analyzer {
 namespace {
 
@@ -53,8 +54,8 @@ double seconds(Work&& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Half operators with shapes, a quarter each of launches and kernels, and the kernels' flows, as a training step has
-/// them.
+/// Half operators with shapes, a quarter each of launches and kernels, and the kernels' flows, as a
+/// training step has them.
 void generate(const std::filesystem::path& path) {
   std::ofstream out(path, std::ios::binary);
   out << R"({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU", "numSms": 108}], "traceEvents": [)";
@@ -65,39 +66,37 @@ void generate(const std::filesystem::path& path) {
     switch (i % 5) {
       case 2:
         text += fmt::format(
-            "  {{\n    \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 4711, "
-            "\"tid\": 4711,\n"
-            "    \"ts\": {}, \"dur\": {}.{:03},\n    \"args\": {{\n      \"External id\": {}, \"cbid\": 211, "
-            "\"correlation\": {}\n    }}\n  }}",
+            "  {{\n    \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", "
+            "\"pid\": 4711, \"tid\": 4711,\n"
+            "    \"ts\": {}, \"dur\": {}.{:03},\n    \"args\": {{\n      \"External id\": {}, "
+            "\"cbid\": 211, \"correlation\": {}\n    }}\n  }}",
             ts, 4 + i % 7, i % 991, i, i);
         break;
       case 3:
         text += fmt::format(
-            "  {{\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void at::native::elementwise_kernel<{}, "
-            "4>(int)\", \"pid\": 0, "
-            "\"tid\": 7,\n    \"ts\": {}, \"dur\": {}.{:03},\n    \"args\": {{\n      \"External id\": {},\n      "
-            "\"queued\": 0, \"device\": 0, "
-            "\"context\": 1,\n      \"stream\": 7, \"correlation\": {},\n      \"registers per thread\": {},\n      "
-            "\"shared memory\": 0,\n"
-            "      \"grid\": [{}, 1, 1],\n      \"block\": [128, 1, 1],\n      \"est. achieved occupancy %\": {}\n    "
-            "}}\n  }}",
-            i / 5 % 150, ts, 20 + i % 90, i % 997, i - 2, i - 1, 16 + i / 5 % 40, 1 + i / 5 % 900, i / 5 % 100);
+            "  {{\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void "
+            "at::native::elementwise_kernel<{}, 4>(int)\", \"pid\": 0, \"tid\": 7,\n    \"ts\": "
+            "{}, \"dur\": {}.{:03},\n    \"args\": {{\n      \"External id\": {},\n      "
+            "\"queued\": 0, \"device\": 0, \"context\": 1,\n      \"stream\": 7, \"correlation\": "
+            "{},\n      \"registers per thread\": {},\n      \"shared memory\": 0,\n"
+            "      \"grid\": [{}, 1, 1],\n      \"block\": [128, 1, 1],\n      \"est. achieved "
+            "occupancy %\": {}\n    }}\n  }}",
+            i / 5 % 150, ts, 20 + i % 90, i % 997, i - 2, i - 1, 16 + i / 5 % 40, 1 + i / 5 % 900,
+            i / 5 % 100);
         break;
       case 4:
         text += fmt::format(
-            "  {{\n    \"ph\": \"s\", \"id\": {}, \"pid\": 4711, \"tid\": 4711, \"ts\": {},\n    \"cat\": \"ac2g\", "
-            "\"name\": \"ac2g\"\n  }}",
+            "  {{\n    \"ph\": \"s\", \"id\": {}, \"pid\": 4711, \"tid\": 4711, \"ts\": {},\n    "
+            "\"cat\": \"ac2g\", \"name\": \"ac2g\"\n  }}",
             i - 2, fmt::format("{}.{:03}", 4203669604595 + (i - 2) * 3LL, (i - 2) % 1000));
         break;
       default:
         text += fmt::format(
-            "  {{\n    \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::op_{}\", \"pid\": 4711, \"tid\": {},\n    "
-            "\"ts\": {}, \"dur\": "
-            "{}.{:03},\n    \"args\": {{\n      \"External id\": {},\"Record function id\": {}, \"Sequence number\": "
-            "{}, \"Fwd thread id\": "
-            "1, \"Ev Idx\": {},\n      \"Input Dims\": [[{}, 3, 224, 224], [64, 3, 7, 7], []],\n      \"Input type\": "
-            "[\"float\", "
-            "\"float\", \"\"]\n    }}\n  }}",
+            "  {{\n    \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::op_{}\", \"pid\": "
+            "4711, \"tid\": {},\n    \"ts\": {}, \"dur\": {}.{:03},\n    \"args\": {{\n      "
+            "\"External id\": {},\"Record function id\": {}, \"Sequence number\": {}, \"Fwd thread "
+            "id\": 1, \"Ev Idx\": {},\n      \"Input Dims\": [[{}, 3, 224, 224], [64, 3, 7, 7], "
+            "[]],\n      \"Input type\": [\"float\", \"float\", \"\"]\n    }}\n  }}",
             i / 5 % 90, 4711 + i / 5 % 2, ts, 10 + i % 60, i % 983, i, i, i / 9, i, i / 5 % 64);
     }
     out << text;
@@ -181,19 +180,23 @@ double groupByMs(const Store& store) {
 }
 
 int run() {
-  const auto path = std::filesystem::temp_directory_path() / fmt::format("lacuna-bench-{}.json", getpid());
+  const auto path =
+      std::filesystem::temp_directory_path() / fmt::format("lacuna-bench-{}.json", getpid());
   generate(path);
   const double bytes = static_cast<double>(std::filesystem::file_size(path));
   const std::uint64_t peak = peakOf([&] { import(path); });
   std::vector<double> ours, simd, python;
-  const std::string load = fmt::format("python3 -c 'import json; json.load(open(\"{}\"))'", path.string());
+  const std::string load =
+      fmt::format("python3 -c 'import json; json.load(open(\"{}\"))'", path.string());
   {
     const simdjson::padded_string text = simdjson::padded_string::load(path.string());
     for (int round = 0; round < kRounds; ++round) {
       std::shared_ptr<const Store> store;
       ours.push_back(seconds([&] { store = import(path); }));
       simd.push_back(seconds([&] { touch(text); }));
-      if (round < 3) python.push_back(seconds([&] { sink += static_cast<std::uint64_t>(std::system(load.c_str())); }));
+      if (round < 3)
+        python.push_back(
+            seconds([&] { sink += static_cast<std::uint64_t>(std::system(load.c_str())); }));
     }
   }
   report("import.file_mb", bytes / 1e6, "MB");

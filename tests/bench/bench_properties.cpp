@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-/// Draws made-up runs by seed and counts the predictions about them that break a rule. More speed gains no less. No
-/// change gains more than it takes away. A change of nothing gains nothing. Prints each that does, and with --write
-/// leaves the traces of its run in a folder, for `lacuna whatif --explain`.
+/// Draws made-up runs by seed and counts the predictions about them that break a rule. More speed
+/// gains no less. No change gains more than it takes away. A change of nothing gains nothing.
+/// Prints each that does, and with --write leaves the traces of its run in a folder, for `lacuna
+/// whatif --explain`.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -26,7 +27,8 @@ struct Options {
 };
 
 bool readNumber(std::string_view text, std::uint64_t& into) {
-  return std::from_chars(text.data(), text.data() + text.size(), into).ptr == text.data() + text.size();
+  return std::from_chars(text.data(), text.data() + text.size(), into).ptr ==
+         text.data() + text.size();
 }
 
 bool readOptions(int argc, char** argv, Options& options) {
@@ -37,7 +39,8 @@ bool readOptions(int argc, char** argv, Options& options) {
       options.json = true;
     } else if (word == "--write" && i + 1 < argc) {
       options.folder = argv[++i];
-    } else if (i + 1 >= argc || !readNumber(argv[i + 1], word == "--seeds" ? options.seeds : options.from) ||
+    } else if (i + 1 >= argc ||
+               !readNumber(argv[i + 1], word == "--seeds" ? options.seeds : options.from) ||
                (word != "--seeds" && word != "--from")) {
       return false;
     } else {
@@ -48,7 +51,8 @@ bool readOptions(int argc, char** argv, Options& options) {
 }
 
 bool writeRun(const std::string& path, const lacuna::test::RunPlan& plan) {
-  const auto status = lacuna::analyzer::exportTrace(*lacuna::test::makeRun(plan), path, lacuna::analyzer::Format::Lcn);
+  const auto status = lacuna::analyzer::exportTrace(*lacuna::test::makeRun(plan), path,
+                                                    lacuna::analyzer::Format::Lcn);
   if (!status) fmt::print(stderr, "bench_properties: {}\n", status.error().message);
   return status.ok();
 }
@@ -56,7 +60,8 @@ bool writeRun(const std::string& path, const lacuna::test::RunPlan& plan) {
 bool writeRuns(const std::string& folder, std::uint64_t seed) {
   const lacuna::test::RunPlan plan = lacuna::test::drawnPlan(seed);
   return writeRun(fmt::format("{}/seed{}.lcn", folder, seed), plan) &&
-         writeRun(fmt::format("{}/seed{}-stretched.lcn", folder, seed), lacuna::test::stretched(plan));
+         writeRun(fmt::format("{}/seed{}-stretched.lcn", folder, seed),
+                  lacuna::test::stretched(plan));
 }
 
 void print(bool json, std::string_view name, std::uint64_t value) {
@@ -72,7 +77,8 @@ void print(bool json, std::string_view name, std::uint64_t value) {
 int main(int argc, char** argv) {
   Options options;
   if (!readOptions(argc, argv, options)) {
-    fmt::print(stderr, "usage: bench_properties [--seeds N] [--from SEED] [--write FOLDER] [--json]\n");
+    fmt::print(stderr,
+               "usage: bench_properties [--seeds N] [--from SEED] [--write FOLDER] [--json]\n");
     return 2;
   }
   fmt::print(stderr, "seeds {} to {}\n", options.from, options.from + options.seeds - 1);

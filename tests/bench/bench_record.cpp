@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The cost of recording, next to the floor: two TSC reads and two 16-byte appends to a thread-local ring. A drainer
-/// process empties the segments into a file meanwhile. Rounds of each kind take turns; medians count. A burst is far
-/// faster than any drainer on a second core, so rounds are short (what a pool of 64 MiB holds) and the floor's rounds
-/// give it time.
+/// The cost of recording, next to the floor: two TSC reads and two 16-byte appends to a
+/// thread-local ring. A drainer process empties the segments into a file meanwhile. Rounds of each
+/// kind take turns; medians count. A burst is far faster than any drainer on a second core, so
+/// rounds are short (what a pool of 64 MiB holds) and the floor's rounds give it time.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -124,8 +124,8 @@ double cpuOf(int threads, const std::function<void()>& work) {
   return nowNs(CLOCK_PROCESS_CPUTIME_ID) - start;
 }
 
-/// The CPU time that recording takes per event, with the work spread over `threads`: a thread's first event and its end
-/// included, but not what the system takes for threads that do nothing.
+/// The CPU time that recording takes per event, with the work spread over `threads`: a thread's
+/// first event and its end included, but not what the system takes for threads that do nothing.
 double cpuPerEvent(int threads) {
   constexpr int kEvents = 64 * 40'000;
   const double bare = cpuOf(threads, [] {});
@@ -190,9 +190,11 @@ int main(int argc, char** argv) {
   const auto fileBytes = fs::file_size(fs::path(home) / "bench.lcn");
   fs::remove_all(home);
 
-  const auto print = [&](const char* name, double value, const char* unit, const std::string& note) {
+  const auto print = [&](const char* name, double value, const char* unit,
+                         const std::string& note) {
     if (json) {
-      fmt::print("{{\"name\": \"record.{}\", \"value\": {:.4f}, \"unit\": \"{}\"}}\n", name, value, unit);
+      fmt::print("{{\"name\": \"record.{}\", \"value\": {:.4f}, \"unit\": \"{}\"}}\n", name, value,
+                 unit);
     } else {
       fmt::print("{:<24} {:>8.3f} {:<6} {}\n", name, value, unit, note);
     }
@@ -201,11 +203,14 @@ int main(int argc, char** argv) {
   print("range_ns", figures.range, "ns", "begin and end, drained meanwhile");
   print("range_over_floor", figures.overFloor, "ratio", "at most 1.1");
   print("off_ns", figures.off, "ns", "begin and end while nothing records; at most 0.6");
-  print("cold_burst_over_floor", figures.coldOverFloor, "ratio", "first 10,000 ranges of a thread; at most 1.4");
+  print("cold_burst_over_floor", figures.coldOverFloor, "ratio",
+        "first 10,000 ranges of a thread; at most 1.4");
   print("alloc_free_ns", figures.allocation, "ns", "at most 60");
-  print("threads64_over_1", figures.threads, "ratio", "CPU time of recording per event; at most 1.3");
-  print("dropped", static_cast<double>(stats.dropped), "events", fmt::format("of {}", stats.events + stats.dropped));
-  print("file_bytes_per_event", static_cast<double>(fileBytes) / static_cast<double>(stats.events), "bytes",
-        "a range is one event");
+  print("threads64_over_1", figures.threads, "ratio",
+        "CPU time of recording per event; at most 1.3");
+  print("dropped", static_cast<double>(stats.dropped), "events",
+        fmt::format("of {}", stats.events + stats.dropped));
+  print("file_bytes_per_event", static_cast<double>(fileBytes) / static_cast<double>(stats.events),
+        "bytes", "a range is one event");
   return 0;
 }

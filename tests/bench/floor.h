@@ -8,8 +8,8 @@
 #include <ctime>
 #include <vector>
 
-/// The floor that the cost of an event is measured against: two TSC reads and two 16-byte appends to a thread-local
-/// ring, nothing else.
+/// The floor that the cost of an event is measured against: two TSC reads and two 16-byte appends
+/// to a thread-local ring, nothing else.
 namespace lacuna::bench {
 
 /// Ranges of a round: short, because a burst is far faster than any drainer on a second core.
@@ -22,11 +22,13 @@ inline double nowNs(clockid_t clock = CLOCK_MONOTONIC) {
 }
 
 inline double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
-/// The median of what each was to its floor at the time: a machine shared with others changes its speed meanwhile.
+/// The median of what each was to its floor at the time: a machine shared with others changes its
+/// speed meanwhile.
 inline double medianRatio(const std::vector<double>& values, const std::vector<double>& floors) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < values.size(); ++i) ratios.push_back(values[i] / floors[i]);
@@ -67,7 +69,8 @@ __attribute__((noinline)) inline double floorRound(int ranges = kRanges) {
   });
 }
 
-/// The floor and `work`, which take turns in who comes first. The second one runs beside the drainer of the first.
+/// The floor and `work`, which take turns in who comes first. The second one runs beside the
+/// drainer of the first.
 template <class Work>
 void inTurns(int round, std::vector<double>& floors, std::vector<double>& times, Work&& work) {
   if (round % 2 == 0) floors.push_back(floorRound());

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Analyses runs made up with known faults, those that need a GPU or ranks, and prints what was planted and what was
-// found, one JSON object a line. tests/bench/findings counts them.
+// Analyses runs made up with known faults, those that need a GPU or ranks, and prints what was
+// planted and what was found, one JSON object a line. tests/bench/findings counts them.
 #include <fmt/format.h>
 
 #include "lacuna/analyzer/analysis.h"

@@ -24,7 +24,8 @@ class Convention : public testing::Test {
   /// The option of a command; null where it has none of that name.
   static const CLI::Option* optionOf(const CLI::App& command, const std::string& name) {
     const Options options = optionsOf(command);
-    const auto found = std::ranges::find_if(options, [&](const CLI::Option* one) { return one->check_name(name); });
+    const auto found = std::ranges::find_if(
+        options, [&](const CLI::Option* one) { return one->check_name(name); });
     return found == options.end() ? nullptr : *found;
   }
 
@@ -73,14 +74,16 @@ TEST_F(Convention, TheFirstWordOfACommandThatReadsTracesIsATrace) {
     if (optionOf(*command, "--sandbox") == nullptr || command->get_name() == "mcp") continue;
     const std::vector<std::string> places = placesOf(*command);
     ASSERT_FALSE(places.empty()) << command->get_name();
-    EXPECT_NE(std::ranges::find(traces, places.front()), traces.end()) << command->get_name() << ' ' << places.front();
+    EXPECT_NE(std::ranges::find(traces, places.front()), traces.end())
+        << command->get_name() << ' ' << places.front();
   }
 }
 
 TEST_F(Convention, NamesOfPlacesAreInCapitals) {
   for (const CLI::App* command : commandsIn(app_)) {
     for (const std::string& name : placesOf(*command))
-      EXPECT_TRUE(std::ranges::none_of(name, [](unsigned char c) { return std::islower(c) != 0; })) << name;
+      EXPECT_TRUE(std::ranges::none_of(name, [](unsigned char c) { return std::islower(c) != 0; }))
+          << name;
   }
 }
 

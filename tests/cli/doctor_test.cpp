@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The output of `lacuna doctor`, on this machine and on others that stand-ins and variables make of it.
+// The output of `lacuna doctor`, on this machine and on others that stand-ins and variables make of
+// it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <simdjson.h>
@@ -41,36 +42,40 @@ class DoctorTest : public testing::Test {
   ~DoctorTest() override { fs::remove_all(folder_); }
 
   /// Everything it prints, with these variables set by env(1).
-  std::string doctor(const std::string& words, const std::string& variables = "", const std::string& before = "") {
+  std::string doctor(const std::string& words, const std::string& variables = "",
+                     const std::string& before = "") {
     const std::string out = (folder_ / "out.txt").string();
-    const int status = std::system((before +
-                                    "env -u NVTX_INJECTION64_PATH -u CUDA_INJECTION64_PATH -u "
-                                    "LACUNA_INJECTION " +
-                                    variables + " " + test::program("lacuna") + " doctor " + words + " >" + out)
-                                       .c_str());
+    const int status = std::system(
+        (before + "env -u NVTX_INJECTION64_PATH -u CUDA_INJECTION64_PATH -u LACUNA_INJECTION " +
+         variables + " " + test::program("lacuna") + " doctor " + words + " >" + out)
+            .c_str());
     EXPECT_EQ(WEXITSTATUS(status), 0);
     std::ifstream file(out);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
-  std::map<std::string, Finding> examine(const std::string& variables = "", const std::string& before = "") {
+  std::map<std::string, Finding> examine(const std::string& variables = "",
+                                         const std::string& before = "") {
     const std::string text = doctor("--json", variables, before);
     std::map<std::string, Finding> findings;
     order_.clear();
     simdjson::dom::element document;
     EXPECT_EQ(parser_.parse(text).get(document), simdjson::SUCCESS) << text;
     for (const simdjson::dom::element element : document.get_array()) {
-      const auto field = [&](const char* name) { return std::string(element[name].get_string().value()); };
+      const auto field = [&](const char* name) {
+        return std::string(element[name].get_string().value());
+      };
       EXPECT_EQ(element.get_object().size(), 5u);
       order_.push_back(field("id"));
       findings[order_.back()] = {field("title"), field("state"), field("detail"), field("remedy")};
     }
     return findings;
   }
-  /// The words to put before a command so that /dev/shm has that size; empty where nothing can be mounted.
+  /// The words to put before a command so that /dev/shm has that size; empty where nothing can be
+  /// mounted.
   static std::string withSharedMemory(const std::string& size) {
     for (const std::string unshare : {"unshare -m", "unshare -Urm"}) {
-      const std::string before =
-          unshare + " sh -c 'mount -t tmpfs -o size=" + size + " tmpfs /dev/shm && exec \"$@\"' sh ";
+      const std::string before = unshare + " sh -c 'mount -t tmpfs -o size=" + size +
+                                 " tmpfs /dev/shm && exec \"$@\"' sh ";
       if (std::system((before + "true 2>/dev/null").c_str()) == 0) return before;
     }
     return {};
@@ -80,15 +85,17 @@ class DoctorTest : public testing::Test {
     return examine("LD_LIBRARY_PATH=" LACUNA_STAND_INS " " + variables).at(id);
   }
 
-  fs::path folder_ = fs::temp_directory_path() / ("lacuna-doctor-test-" + std::to_string(::getpid()));
+  fs::path folder_ =
+      fs::temp_directory_path() / ("lacuna-doctor-test-" + std::to_string(::getpid()));
   std::vector<std::string> order_;
   simdjson::dom::parser parser_;
 };
 
 TEST_F(DoctorTest, TheIdsAreThoseThatAreDocumented) {
   examine();
-  EXPECT_THAT(order_, ElementsAre("nvtx", "cpu_samples", "python_frames", "clock", "shared_memory", "output", "driver",
-                                  "cupti", "gpu_counters", "gpu_power", "container", "leftovers"));
+  EXPECT_THAT(order_, ElementsAre("nvtx", "cpu_samples", "python_frames", "clock", "shared_memory",
+                                  "output", "driver", "cupti", "gpu_counters", "gpu_power",
+                                  "container", "leftovers"));
 }
 
 TEST_F(DoctorTest, EveryFindingSaysWhatIsAndWhatIsMissingWhatToDo) {
@@ -102,7 +109,8 @@ TEST_F(DoctorTest, EveryFindingSaysWhatIsAndWhatIsMissingWhatToDo) {
 }
 
 TEST_F(DoctorTest, TheTextSaysTheSame) {
-  // Other processes leave shared memory behind and remove it. A row that changes meanwhile is not compared.
+  // Other processes leave shared memory behind and remove it. A row that changes meanwhile is not
+  // compared.
   const auto before = examine();
   const std::string text = doctor("");
   const auto after = examine();
@@ -110,7 +118,8 @@ TEST_F(DoctorTest, TheTextSaysTheSame) {
   for (const auto& [id, finding] : before) {
     EXPECT_THAT(text, HasSubstr("  " + finding.title + ": "));
     if (after.at(id).state != finding.state || after.at(id).remedy != finding.remedy) continue;
-    EXPECT_THAT(text, HasSubstr(finding.state + std::string(9 - finding.state.size(), ' ') + finding.title + ": "));
+    EXPECT_THAT(text, HasSubstr(finding.state + std::string(9 - finding.state.size(), ' ') +
+                                finding.title + ": "));
     if (finding.remedy.empty()) continue;
     EXPECT_THAT(text, HasSubstr("Remedy: " + finding.remedy + "\n"));
   }
@@ -146,7 +155,8 @@ TEST_F(DoctorTest, SamplesAreTriedAsARunTriesThem) {
     GTEST_SKIP() << "the kernel samples nobody here";
   }
   // Room for one file beside the standard ones; a core's samples take two.
-  const Finding samples = examine("ASAN_OPTIONS=detect_leaks=0", "exec 3<&-; prlimit --nofile=4 ").at("cpu_samples");
+  const Finding samples =
+      examine("ASAN_OPTIONS=detect_leaks=0", "exec 3<&-; prlimit --nofile=4 ").at("cpu_samples");
   EXPECT_EQ(samples.state, "limited");
   EXPECT_THAT(samples.detail, HasSubstr("has no room for them now (Too many open files)"));
   EXPECT_THAT(samples.remedy, HasSubstr("ulimit -n"));
@@ -159,7 +169,8 @@ TEST_F(DoctorTest, LittleSharedMemoryIsReported) {
   EXPECT_THAT(little.detail, HasSubstr("64.0 MiB free. That is room for a few processes"));
   const Finding less = examine("", withSharedMemory("24m")).at("shared_memory");
   EXPECT_EQ(less.state, "limited");
-  EXPECT_THAT(less.detail, HasSubstr("24.0 MiB free. Events in flight go through files beside the trace"));
+  EXPECT_THAT(less.detail,
+              HasSubstr("24.0 MiB free. Events in flight go through files beside the trace"));
 }
 
 TEST_F(DoctorTest, TheDriverSaysWhichItIs) {
@@ -176,7 +187,8 @@ TEST_F(DoctorTest, CuptiThatCanBeUsedWorksUnlessTheListenerIsTaken) {
   const Finding works = withStandIns("cupti", "STAND_IN_SUBSCRIBE=0");
   EXPECT_EQ(works.state, "works") << works.detail;
   EXPECT_THAT(works.detail, HasSubstr("CUPTI API 130001"));
-  const Finding taken = withStandIns("cupti", "STAND_IN_SUBSCRIBE=0 CUDA_INJECTION64_PATH=/opt/other/tool.so");
+  const Finding taken =
+      withStandIns("cupti", "STAND_IN_SUBSCRIBE=0 CUDA_INJECTION64_PATH=/opt/other/tool.so");
   EXPECT_EQ(taken.state, "missing");
   EXPECT_THAT(taken.detail, HasSubstr("CUDA_INJECTION64_PATH is set to /opt/other/tool.so"));
   EXPECT_EQ(taken.remedy, "unset CUDA_INJECTION64_PATH");
@@ -198,7 +210,8 @@ TEST_F(DoctorTest, EachRefusalOfCuptiHasItsRemedy) {
 
 TEST_F(DoctorTest, LittleRoomForTracesIsReported) {
   if (withSharedMemory("8m").empty()) GTEST_SKIP() << "file systems cannot be mounted here";
-  const Finding output = examine("", withSharedMemory("8m") + "sh -c 'cd /dev/shm; exec \"$@\"' sh ").at("output");
+  const Finding output =
+      examine("", withSharedMemory("8m") + "sh -c 'cd /dev/shm; exec \"$@\"' sh ").at("output");
   EXPECT_EQ(output.state, "limited");
   EXPECT_EQ(output.detail, "/dev/shm has 8.00 MiB free. Most traces need more.");
   EXPECT_THAT(output.remedy, HasSubstr("Make room, or name a file elsewhere"));
@@ -207,10 +220,11 @@ TEST_F(DoctorTest, LittleRoomForTracesIsReported) {
 TEST_F(DoctorTest, WhatKilledRunsLeftIsNamedAndRemoved) {
   const std::string own = withSharedMemory("8m");
   if (own.empty()) GTEST_SKIP() << "file systems cannot be mounted here";
-  const std::string before = own +
-                             "sh -c 'mkdir -m 700 /dev/shm/lacuna-dead $TMPDIR/lacuna-self-dead; "
-                             "echo 0000000000000007 /nowhere/a.lcn.recording >/dev/shm/lacuna-dead/owner; "
-                             "echo x >/dev/shm/lacuna-dead/7-0.lcr; exec \"$@\"' sh ";
+  const std::string before =
+      own +
+      "sh -c 'mkdir -m 700 /dev/shm/lacuna-dead $TMPDIR/lacuna-self-dead; echo 0000000000000007 "
+      "/nowhere/a.lcn.recording >/dev/shm/lacuna-dead/owner; echo x >/dev/shm/lacuna-dead/7-0.lcr; "
+      "exec \"$@\"' sh ";
   const std::string temporary = "TMPDIR=" + folder_.string() + " ";
   const Finding found = examine("", temporary + before).at("leftovers");
   EXPECT_EQ(found.state, "limited");
@@ -229,14 +243,17 @@ TEST_F(DoctorTest, ALimitOfFilesIsReported) {
   EXPECT_THAT(output.detail, HasSubstr("Files may be 1.00 MiB long at most (ulimit -f)"));
   EXPECT_THAT(output.detail, HasSubstr("record nothing"));
   EXPECT_THAT(output.remedy, HasSubstr("ulimit -f unlimited"));
-  EXPECT_THAT(examine("", "prlimit --fsize=1073741824 ").at("output").detail, Not(HasSubstr("record nothing")));
+  EXPECT_THAT(examine("", "prlimit --fsize=1073741824 ").at("output").detail,
+              Not(HasSubstr("record nothing")));
 }
 
 TEST_F(DoctorTest, AFolderThatThisUserCannotWriteIsLimited) {
-  const std::string user = geteuid() == 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";
-  const std::string able =
-      user + "sh -c '" + test::program("lacuna") + " --version >/dev/null && [ ! -w / ]' 2>/dev/null";
-  if (std::system(able.c_str()) != 0) GTEST_SKIP() << "there is no such user here, or it may write everywhere";
+  const std::string user =
+      geteuid() == 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";
+  const std::string able = user + "sh -c '" + test::program("lacuna") +
+                           " --version >/dev/null && [ ! -w / ]' 2>/dev/null";
+  if (std::system(able.c_str()) != 0)
+    GTEST_SKIP() << "there is no such user here, or it may write everywhere";
   const Finding output = examine("", "cd / && " + user).at("output");
   EXPECT_EQ(output.state, "limited");
   EXPECT_EQ(output.detail, "/ cannot be written by this user.");

@@ -40,10 +40,11 @@ TEST(HeldInterrupts, WhatIsIgnoredIsNone) {
   signal(SIGHUP, SIG_DFL);
 }
 
-/// The same of what is laid out in a trace: the interrupt comes while the thread has it blocked, as one does meanwhile.
+/// The same of what is laid out in a trace: the interrupt comes while the thread has it blocked, as
+/// one does meanwhile.
 TEST(AddTimeline, AnInterruptIsReportedAndTheTraceIsComplete) {
-  const std::filesystem::path file =
-      std::filesystem::temp_directory_path() / ("lacuna-timeline-test-" + std::to_string(getpid()) + ".lcn");
+  const std::filesystem::path file = std::filesystem::temp_directory_path() /
+                                     ("lacuna-timeline-test-" + std::to_string(getpid()) + ".lcn");
   auto writer = prof::Writer::create(file);
   ASSERT_TRUE(writer.ok());
   writer->append(prof::Mark{.timeNs = 1});

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The files that commands write to: never a file that is there, unless --force is given, and never a file that they
-// read.
+// The files that commands write to: never a file that is there, unless --force is given, and never
+// a file that they read.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -57,12 +57,14 @@ class OutputFiles : public testing::Test {
     EXPECT_EQ(lacuna("generate -o b.lcn --steps 4 --seed 2"), 0) << errorText();
     EXPECT_TRUE(prof::createRecording(dir_ / "run.recording", {.sharedMemory = false}).ok());
     fs::create_directory(dir_ / "capture");
-    fs::copy_file(LACUNA_TEST_DATA "/cupti/every-kind/cupti-1.raw", dir_ / "capture" / "cupti-1.raw");
+    fs::copy_file(LACUNA_TEST_DATA "/cupti/every-kind/cupti-1.raw",
+                  dir_ / "capture" / "cupti-1.raw");
   }
 
   int shell(const std::string& words, const std::string& behind = ">out.txt 2>err.txt") {
     const std::string call = test::program("lacuna") + " " + words + " </dev/null " + behind;
-    const int status = std::system(("cd '" + dir_.path().string() + "' || exit; timeout 60 " + call).c_str());
+    const int status =
+        std::system(("cd '" + dir_.path().string() + "' || exit; timeout 60 " + call).c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   int lacuna(const std::string& words) { return shell(words); }
@@ -78,7 +80,8 @@ class OutputFiles : public testing::Test {
   }
   [[nodiscard]] std::string errorText() const { return read("err.txt"); }
   [[nodiscard]] std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(dir_.path()), fs::directory_iterator()));
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(dir_.path()), fs::directory_iterator()));
   }
 
   test::TempDir dir_;
@@ -89,7 +92,9 @@ TEST_F(OutputFiles, NoCommandReplacesAFileUnasked) {
   for (const Writing& writing : kWritings) {
     const std::size_t before = files();
     EXPECT_EQ(lacuna(writing, "precious"), writing.refusal) << writing.words;
-    EXPECT_THAT(errorText(), HasSubstr("precious: is there already; give --force to replace it or choose another name"))
+    EXPECT_THAT(
+        errorText(),
+        HasSubstr("precious: is there already; give --force to replace it or choose another name"))
         << writing.words;
     EXPECT_EQ(read("precious"), "of years") << writing.words;
     EXPECT_THAT(read("out.txt"), IsEmpty()) << writing.words;
@@ -120,26 +125,28 @@ TEST_F(OutputFiles, AFileThatIsReadIsNeverWritten) {
     if (std::string_view(writing.words).find(" a.lcn") == std::string_view::npos) continue;
     for (const char* spelling : {"a.lcn", "./a.lcn", "sub/../a.lcn", "hard.lcn", "soft.lcn"}) {
       EXPECT_EQ(lacuna(writing, spelling, "--force"), writing.refusal) << writing.words << spelling;
-      EXPECT_THAT(errorText(),
-                  AllOf(HasSubstr(std::string(spelling) + ": is "), HasSubstr("name another file to write")))
+      EXPECT_THAT(errorText(), AllOf(HasSubstr(std::string(spelling) + ": is "),
+                                     HasSubstr("name another file to write")))
           << writing.words;
       EXPECT_EQ(read("a.lcn"), before) << writing.words << spelling;
     }
   }
   EXPECT_EQ(lacuna("merge b.lcn a.lcn --force -o hard.lcn"), 1) << "the second of the inputs";
-  EXPECT_EQ(lacuna("convert capture -o capture/cupti-1.raw --to lcn --force"), 1) << "a file of a folder that is read";
+  EXPECT_EQ(lacuna("convert capture -o capture/cupti-1.raw --to lcn --force"), 1)
+      << "a file of a folder that is read";
   EXPECT_THAT(errorText(), HasSubstr("capture/cupti-1.raw: is in capture, which is read"));
 }
 
 TEST_F(OutputFiles, TheFormerSpellingIsRefusedWithTheNewOne) {
   put("c.lcn", "of years");
-  for (const auto& [words, remedy] : {std::pair("merge a.lcn b.lcn c.lcn", "lacuna merge a.lcn b.lcn -o c.lcn"),
-                                      std::pair("merge a.lcn b.lcn", "lacuna merge a.lcn b.lcn -o OUT.lcn"),
-                                      std::pair("convert a.lcn c.lcn", "lacuna convert a.lcn -o c.lcn"),
-                                      std::pair("convert a.lcn new.lcn", "lacuna convert a.lcn -o new.lcn"),
-                                      std::pair("convert a.lcn", "lacuna convert a.lcn -o OUT.lcn"),
-                                      std::pair("recover a.lcn new.lcn", "lacuna recover a.lcn -o new.lcn"),
-                                      std::pair("generate new.lcn", "lacuna generate -o new.lcn")}) {
+  for (const auto& [words, remedy] :
+       {std::pair("merge a.lcn b.lcn c.lcn", "lacuna merge a.lcn b.lcn -o c.lcn"),
+        std::pair("merge a.lcn b.lcn", "lacuna merge a.lcn b.lcn -o OUT.lcn"),
+        std::pair("convert a.lcn c.lcn", "lacuna convert a.lcn -o c.lcn"),
+        std::pair("convert a.lcn new.lcn", "lacuna convert a.lcn -o new.lcn"),
+        std::pair("convert a.lcn", "lacuna convert a.lcn -o OUT.lcn"),
+        std::pair("recover a.lcn new.lcn", "lacuna recover a.lcn -o new.lcn"),
+        std::pair("generate new.lcn", "lacuna generate -o new.lcn")}) {
     EXPECT_EQ(lacuna(words), 2) << words;
     EXPECT_THAT(errorText(), HasSubstr(remedy)) << words;
   }
@@ -172,13 +179,17 @@ TEST_F(OutputFiles, ALinkLeadsToWhatIsReplacedAndStays) {
 TEST_F(OutputFiles, DevicesPipesAndOpenFilesAreInNobodysWay) {
   EXPECT_EQ(lacuna("convert -q a.lcn -o /dev/null --to chrome"), 0) << errorText();
   EXPECT_EQ(lacuna("generate -o /dev/null --events 100"), 0) << errorText();
-  EXPECT_EQ(shell("convert -q a.lcn -o /dev/stdout --to folded", "2>err.txt >got.txt"), 0) << errorText();
+  EXPECT_EQ(shell("convert -q a.lcn -o /dev/stdout --to folded", "2>err.txt >got.txt"), 0)
+      << errorText();
   const std::string stacks = read("got.txt");
   EXPECT_THAT(stacks, testing::StartsWith("loader worker 0;")) << "nothing but the stacks";
-  EXPECT_EQ(shell("convert -q a.lcn -o /dev/stdout --to folded", "2>err.txt | cat >got.txt"), 0) << errorText();
+  EXPECT_EQ(shell("convert -q a.lcn -o /dev/stdout --to folded", "2>err.txt | cat >got.txt"), 0)
+      << errorText();
   EXPECT_EQ(read("got.txt"), stacks);
   ASSERT_EQ(::mkfifo((dir_ / "pipe").c_str(), 0600), 0);
-  EXPECT_EQ(shell("convert -q a.lcn -o pipe --to folded", ">out.txt 2>err.txt & cat pipe >got.txt; wait $!"), 0);
+  EXPECT_EQ(shell("convert -q a.lcn -o pipe --to folded",
+                  ">out.txt 2>err.txt & cat pipe >got.txt; wait $!"),
+            0);
   EXPECT_EQ(read("got.txt"), stacks);
   EXPECT_TRUE(fs::is_fifo(dir_ / "pipe"));
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
@@ -195,7 +206,9 @@ TEST_F(OutputFiles, AFileThatTheShellAppendsToKeepsWhatItHas) {
 TEST_F(OutputFiles, ARunRefusesAFileThatIsThereBeforeItStartsTheProgram) {
   put("old.lcn", "of years");
   EXPECT_EQ(lacuna("run -q -o old.lcn -- touch started"), 127);
-  EXPECT_THAT(errorText(), HasSubstr("old.lcn: is there already; give --force to replace it or choose another name"));
+  EXPECT_THAT(
+      errorText(),
+      HasSubstr("old.lcn: is there already; give --force to replace it or choose another name"));
   EXPECT_EQ(read("old.lcn"), "of years");
   EXPECT_FALSE(fs::exists(dir_ / "started"));
   EXPECT_FALSE(fs::exists(dir_ / "old.lcn.recording"));

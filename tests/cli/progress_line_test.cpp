@@ -35,8 +35,8 @@ class Terminal {
     ::close(screen_);
     screen_ = -1;
   }
-  /// The text written since the last time. A terminal hands it over when it comes to that, so a mark shows where it
-  /// ends.
+  /// The text written since the last time. A terminal hands it over when it comes to that, so a
+  /// mark shows where it ends.
   std::string shown() {
     std::fputc(kMark, stream_);
     std::fflush(stream_);

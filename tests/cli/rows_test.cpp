@@ -33,7 +33,8 @@ Function* find(const char* name) {
 
 const auto openRows = [](const std::string& path, const char* what, std::string& error) {
   char* text = nullptr;
-  ArrowArrayStream* stream = find<decltype(lacunaRowsOpen)>("lacunaRowsOpen")(path.c_str(), what, &text);
+  ArrowArrayStream* stream =
+      find<decltype(lacunaRowsOpen)>("lacunaRowsOpen")(path.c_str(), what, &text);
   error = text == nullptr ? "" : text;
   find<decltype(lacunaRowsFreeText)>("lacunaRowsFreeText")(text);
   return stream;
@@ -59,8 +60,8 @@ class Rows : public testing::Test {
     ASSERT_NE(library(), nullptr) << ::dlerror();
     auto writer = *lacuna::prof::Writer::create(folder_ / "t.lcn");
     for (int i = 0; i < 3; ++i)
-      writer.append(
-          lacuna::prof::Range{.startNs = i * 10, .durNs = i, .name = writer.intern(i == 1 ? "one" : "other")});
+      writer.append(lacuna::prof::Range{
+          .startNs = i * 10, .durNs = i, .name = writer.intern(i == 1 ? "one" : "other")});
     ASSERT_TRUE(writer.finish());
     trace_ = folder_ / "t.lcn";
   }
@@ -112,7 +113,8 @@ TEST_F(Rows, ACapsuleFreesItsStream) {
   const auto wrap = find<decltype(lacunaRowsCapsule)>("lacunaRowsCapsule");
   std::string error;
   for (const bool isTaken : {false, true}) {
-    auto* capsule = static_cast<Capsule*>(wrap(openRows(trace_, "range", error), newCapsule, pointerOf));
+    auto* capsule =
+        static_cast<Capsule*>(wrap(openRows(trace_, "range", error), newCapsule, pointerOf));
     EXPECT_EQ(capsule->name, "arrow_array_stream");
     if (isTaken) {
       auto* stream = static_cast<ArrowArrayStream*>(capsule->pointer);

@@ -21,23 +21,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder with a trace to read and a stranger's file, outside of the temporary folder, which stays open to all.
+/// A folder with a trace to read and a stranger's file, outside of the temporary folder, which
+/// stays open to all.
 class Sandbox : public testing::Test {
  protected:
   void SetUp() override {
-    if (sandboxSupport().landlock == 0 || !sandboxSupport().seccomp) GTEST_SKIP() << "this kernel cannot confine";
+    if (sandboxSupport().landlock == 0 || !sandboxSupport().seccomp)
+      GTEST_SKIP() << "this kernel cannot confine";
     ::setenv("TMPDIR", (folder_ / "tmp").c_str(), 1);
     for (const char* name : {"tmp", "out", "other"}) fs::create_directory(folder_ / name);
     for (const char* name : {"trace", "secret"}) std::ofstream(folder_ / name) << name;
   }
   void TearDown() override { ::unsetenv("TMPDIR"); }
 
-  /// True when `work` succeeds in a process that is confined to the trace and to the folder of the output.
-  bool confined(const std::function<bool()>& work, const std::string& mode = "on", const fs::path& output = {}) {
+  /// True when `work` succeeds in a process that is confined to the trace and to the folder of the
+  /// output.
+  bool confined(const std::function<bool()>& work, const std::string& mode = "on",
+                const fs::path& output = {}) {
     const pid_t child = ::fork();
     if (child == 0) {
       const bool entered =
-          confine(mode, {.reads = {folder_ / "trace"}, .writes = {output.empty() ? folder_ / "out" / "a" : output}})
+          confine(mode, {.reads = {folder_ / "trace"},
+                         .writes = {output.empty() ? folder_ / "out" / "a" : output}})
               .ok();
       ::_exit(!entered ? 2 : work() ? 0 : 1);
     }
@@ -85,13 +90,15 @@ TEST_F(Sandbox, WritesBesideAnOutputThatIsNamedWithoutAFolder) {
 
 TEST_F(Sandbox, ReplacesTheOutputInOneStep) {
   EXPECT_TRUE(confined([this] {
-    return writes("out/a.part") && ::rename((folder_ / "out/a.part").c_str(), (folder_ / "out/a").c_str()) == 0;
+    return writes("out/a.part") &&
+           ::rename((folder_ / "out/a.part").c_str(), (folder_ / "out/a").c_str()) == 0;
   }));
 }
 
 TEST_F(Sandbox, MakesAndRemovesFoldersInTheTemporaryOneAlone) {
   const auto makesAndRemoves = [this](const char* where) {
-    return ::mkdir((folder_ / where / "copy").c_str(), 0700) == 0 && ::rmdir((folder_ / where / "copy").c_str()) == 0;
+    return ::mkdir((folder_ / where / "copy").c_str(), 0700) == 0 &&
+           ::rmdir((folder_ / where / "copy").c_str()) == 0;
   };
   EXPECT_TRUE(confined([&] { return makesAndRemoves("tmp"); }));
   EXPECT_FALSE(confined([&] { return makesAndRemoves("out"); }));

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Stands in for the CUDA driver and for CUPTI, as far as lacuna doctor asks them. The environment holds the answers of
- * cuInit and cuptiSubscribe. */
+/* Stands in for the CUDA driver and for CUPTI, as far as lacuna doctor asks them. The environment
+ * holds the answers of cuInit and cuptiSubscribe. */
 #include <stdint.h>
 #include <stdlib.h>
 

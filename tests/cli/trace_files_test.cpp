@@ -40,8 +40,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 /// Makes a file that takes a while to convert.
-constexpr const char* kLongRun =
-    test::kThreadSanitized ? "generate -o run.lcn --events 60000" : "generate -o run.lcn --events 300000";
+constexpr const char* kLongRun = test::kThreadSanitized ? "generate -o run.lcn --events 60000"
+                                                        : "generate -o run.lcn --events 300000";
 
 class TraceFiles : public testing::Test {
  protected:
@@ -52,8 +52,9 @@ class TraceFiles : public testing::Test {
   int lacuna(const std::string& words) { return shell(words + " >out.txt 2>err.txt </dev/null"); }
   /// The same with what is printed left to the words.
   int shell(const std::string& words, const std::string& before = "") {
-    const int status =
-        std::system(("cd " + folder_.string() + " && " + before + test::program("lacuna") + " " + words).c_str());
+    const int status = std::system(
+        ("cd " + folder_.string() + " && " + before + test::program("lacuna") + " " + words)
+            .c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   [[nodiscard]] std::string read(const char* name) const {
@@ -74,8 +75,10 @@ class TraceFiles : public testing::Test {
     }
     return std::nullopt;
   }
-  /// Sends a signal to `lacuna WORDS` once it has begun; its wait status. Its temporary files are in "tmp".
-  int interrupted(std::vector<const char*> words, int number, const std::function<bool(pid_t)>& begun) {
+  /// Sends a signal to `lacuna WORDS` once it has begun; its wait status. Its temporary files are
+  /// in "tmp".
+  int interrupted(std::vector<const char*> words, int number,
+                  const std::function<bool(pid_t)>& begun) {
     words.insert(words.begin(), "lacuna");
     words.push_back(nullptr);
     const pid_t pid = fork();
@@ -101,18 +104,20 @@ class TraceFiles : public testing::Test {
   [[nodiscard]] bool isComplete(const char* name) const {
     return std::system(("gzip -t '" + (folder_ / name).string() + "' 2>/dev/null").c_str()) == 0;
   }
-  /// True when the process has a file without a name open that lies in that folder. (The thread sanitizer has one with
-  /// a name there for a moment, before the program begins.)
+  /// True when the process has a file without a name open that lies in that folder. (The thread
+  /// sanitizer has one with a name there for a moment, before the program begins.)
   static bool holdsNamelessFileIn(pid_t pid, const fs::path& folder) {
     std::error_code gone;  // the process ends when it likes
-    for (fs::directory_iterator entry("/proc/" + std::to_string(pid) + "/fd", gone), end; entry != end;
-         entry.increment(gone)) {
+    for (fs::directory_iterator entry("/proc/" + std::to_string(pid) + "/fd", gone), end;
+         entry != end; entry.increment(gone)) {
       const std::string file = fs::read_symlink(entry->path(), gone).string();
       if (file.starts_with(folder.string() + "/") && file.ends_with(" (deleted)")) return true;
     }
     return false;
   }
-  void generate() { ASSERT_EQ(lacuna("generate -o run.lcn --events 20000 --seed 3"), 0) << errorText(); }
+  void generate() {
+    ASSERT_EQ(lacuna("generate -o run.lcn --events 20000 --seed 3"), 0) << errorText();
+  }
   void cut(std::size_t bytes) {
     generate();
     fs::resize_file(folder_ / "run.lcn", fs::file_size(folder_ / "run.lcn") - bytes);
@@ -154,7 +159,8 @@ TEST_F(TraceFiles, InfoBeginsWithTheRunAndShowsEncodingsOnRequest) {
   ASSERT_EQ(lacuna("info run.lcn"), 0);
   const std::string brief = printed();
   EXPECT_THAT(brief, HasSubstr("\nprogram  python train.py"));
-  EXPECT_THAT(brief, testing::ContainsRegex("devices  cuda:0 [^\n]+\nsteps    [1-9][0-9,]*\nrows "));
+  EXPECT_THAT(brief,
+              testing::ContainsRegex("devices  cuda:0 [^\n]+\nsteps    [1-9][0-9,]*\nrows "));
   EXPECT_THAT(brief, testing::Not(HasSubstr("stored as")));
   ASSERT_EQ(lacuna("info run.lcn --encodings"), 0);
   EXPECT_THAT(printed(), HasSubstr("stored as"));
@@ -168,7 +174,8 @@ TEST_F(TraceFiles, InfoSpeaksJson) {
   ASSERT_EQ(lacuna("info --json run.lcn"), 0);
   EXPECT_THAT(printed(), HasSubstr("\"complete\": true"));
   EXPECT_THAT(printed(), HasSubstr("\"damage\": []"));
-  EXPECT_THAT(std::string(std::string_view(json()["program"])), testing::StartsWith("python train.py"));
+  EXPECT_THAT(std::string(std::string_view(json()["program"])),
+              testing::StartsWith("python train.py"));
   EXPECT_TRUE(json()["host"].is_null()) << "the generator names none";
   EXPECT_GT(std::uint64_t(json()["steps"]), 0u);
 }
@@ -211,9 +218,10 @@ TEST_F(TraceFiles, InfoTakesATraceOfEveryKind) {
   const std::uint64_t rows = kernels();
   const auto keys = keysOf(json());
   EXPECT_GT(rows, 0u);
-  for (const auto& [name, source] :
-       {std::pair("run.json", "Kineto or Chrome JSON"), std::pair("run.json.gz", "Kineto or Chrome JSON"),
-        std::pair("run.pftrace", "Perfetto trace"), std::pair("run.sqlite", "SQLite export of Nsight Systems")}) {
+  for (const auto& [name, source] : {std::pair("run.json", "Kineto or Chrome JSON"),
+                                     std::pair("run.json.gz", "Kineto or Chrome JSON"),
+                                     std::pair("run.pftrace", "Perfetto trace"),
+                                     std::pair("run.sqlite", "SQLite export of Nsight Systems")}) {
     ASSERT_EQ(lacuna(std::string("convert -q run.lcn -o ") + name), 0) << errorText();
     ASSERT_EQ(lacuna(std::string("info --json ") + name), 0) << errorText();
     EXPECT_EQ(keysOf(json()), keys) << name;
@@ -226,7 +234,8 @@ TEST_F(TraceFiles, InfoTakesATraceOfEveryKind) {
   }
   fs::copy_file(LACUNA_FUZZ_CORPUS "/snapshot/snapshot", folder_ / "memory.pickle");
   ASSERT_EQ(lacuna("info memory.pickle"), 0) << errorText();
-  EXPECT_THAT(printed(), testing::AllOf(HasSubstr("memory snapshot of PyTorch"), HasSubstr("allocation")));
+  EXPECT_THAT(printed(),
+              testing::AllOf(HasSubstr("memory snapshot of PyTorch"), HasSubstr("allocation")));
 }
 
 TEST_F(TraceFiles, InfoNamesWhatATraceOfAnotherToolLacks) {
@@ -253,10 +262,13 @@ TEST_F(TraceFiles, ACompressedDatabaseNeedsATemporaryFolderThatIsThere) {
 
 TEST_F(TraceFiles, ACompressedTraceOfOursIsToBeUnpacked) {
   ASSERT_EQ(lacuna("generate -o run.lcn --events 100 && gzip -1 run.lcn"), 0);
-  for (const char* words : {"info run.lcn.gz", "report run.lcn.gz", "convert run.lcn.gz -o run.json"}) {
+  for (const char* words :
+       {"info run.lcn.gz", "report run.lcn.gz", "convert run.lcn.gz -o run.json"}) {
     EXPECT_EQ(lacuna(words), 1) << words;
-    EXPECT_THAT(errorText(),
-                HasSubstr("run.lcn.gz: is a .lcn that was compressed, which it is inside; unpack it first"));
+    EXPECT_THAT(
+        errorText(),
+        HasSubstr(
+            "run.lcn.gz: is a .lcn that was compressed, which it is inside; unpack it first"));
   }
 }
 
@@ -303,12 +315,13 @@ TEST_F(TraceFiles, InfoNamesABlockOfDropsThatCannotBeRead) {
   const simdjson::dom::array damage = answer["damage"];
   ASSERT_EQ(damage.size(), 1u);
   EXPECT_EQ(std::uint64_t(damage.at(0)["offset"]), block.offset);
-  EXPECT_THAT(std::string(std::string_view(damage.at(0)["what"])), HasSubstr("a block of 1000 rows of table drop"));
+  EXPECT_THAT(std::string(std::string_view(damage.at(0)["what"])),
+              HasSubstr("a block of 1000 rows of table drop"));
 }
 
 TEST_F(TraceFiles, InfoKeepsNamesOfUnknownTablesOnTheirLines) {
-  const std::array columns{
-      prof::ColumnSpec{"a\tb\nc", prof::ColumnType::U32, prof::Refers::Nothing, prof::Hint::Plain, ""}};
+  const std::array columns{prof::ColumnSpec{"a\tb\nc", prof::ColumnType::U32, prof::Refers::Nothing,
+                                            prof::Hint::Plain, ""}};
   const prof::TableSpec odd{4000, "odd\ttable\nname", columns.data(), columns.size()};
   auto writer = prof::Writer::create(folder_ / "run.lcn");
   ASSERT_TRUE(writer.ok());
@@ -346,7 +359,8 @@ TEST_F(TraceFiles, RecoverSaysAsJsonWhatWasLost) {
   const simdjson::dom::array lost = answer["lost"];
   ASSERT_GE(lost.size(), 1u);
   for (const simdjson::dom::element part : lost) {
-    EXPECT_LE(std::uint64_t(part["offset"]) + std::uint64_t(part["bytes"]), fs::file_size(folder_ / "run.lcn"));
+    EXPECT_LE(std::uint64_t(part["offset"]) + std::uint64_t(part["bytes"]),
+              fs::file_size(folder_ / "run.lcn"));
     EXPECT_FALSE(std::string_view(part["what"]).empty());
   }
   ASSERT_EQ(lacuna("info --json whole.lcn"), 0);
@@ -380,7 +394,8 @@ TEST_F(TraceFiles, RecoverWritesNothingIntoTheFolderThatItRemoves) {
   EXPECT_EQ(lacuna("recover run.lcn.recording -o run.lcn.recording/run.lcn"), 1);
   EXPECT_THAT(errorText(), HasSubstr("run.lcn.recording/run.lcn: is in the recording"));
   EXPECT_TRUE(fs::exists(recording / "settings"));
-  ASSERT_EQ(lacuna("recover --keep run.lcn.recording -o run.lcn.recording/run.lcn"), 0) << errorText();
+  ASSERT_EQ(lacuna("recover --keep run.lcn.recording -o run.lcn.recording/run.lcn"), 0)
+      << errorText();
   EXPECT_TRUE(fs::exists(recording / "run.lcn"));
 }
 
@@ -417,7 +432,8 @@ TEST_F(TraceFiles, RecoverWritesWhereALinkLeads) {
 
 TEST_F(TraceFiles, RecoverInItsFolderWritesBesideIt) {
   ASSERT_TRUE(prof::createRecording(folder_ / "run.lcn.recording", {.sharedMemory = false}).ok());
-  ASSERT_EQ(shell("recover . >../out.txt 2>../err.txt", "cd run.lcn.recording && "), 0) << errorText();
+  ASSERT_EQ(shell("recover . >../out.txt 2>../err.txt", "cd run.lcn.recording && "), 0)
+      << errorText();
   EXPECT_TRUE(fs::exists(folder_ / "run.recovered.lcn"));
   EXPECT_FALSE(fs::exists(folder_ / "run.lcn.recording"));
 }
@@ -427,7 +443,9 @@ TEST_F(TraceFiles, AFileOfANewerVersionIsRefused) {
   makeNewer("run.lcn");
   for (const char* words : {"info run.lcn", "report run.lcn", "recover run.lcn"}) {
     EXPECT_EQ(lacuna(words), 1) << words;
-    EXPECT_THAT(errorText(), testing::AllOf(HasSubstr("format version 2."), HasSubstr("use a newer lacuna"))) << words;
+    EXPECT_THAT(errorText(),
+                testing::AllOf(HasSubstr("format version 2."), HasSubstr("use a newer lacuna")))
+        << words;
     EXPECT_THAT(printed(), IsEmpty()) << words;
   }
   EXPECT_FALSE(fs::exists(folder_ / "run.recovered.lcn"));
@@ -466,11 +484,14 @@ TEST_F(TraceFiles, WhatIsNoFileIsRefusedAtOnce) {
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   fs::create_directory(folder_ / "folder");
   for (const auto& [name, what] :
-       {std::pair("pipe", "pipe: is a pipe, not a file; write what comes out of it to a file and name that"),
+       {std::pair(
+            "pipe",
+            "pipe: is a pipe, not a file; write what comes out of it to a file and name that"),
         std::pair("/dev/zero", "/dev/zero: is a device, not a file; name a trace file"),
         std::pair("folder", "folder: is a folder; name a trace file")}) {
-    for (const auto& [words, rest] : {std::pair("info ", ""), std::pair("report ", ""),
-                                      std::pair("query ", " 'SELECT 1'"), std::pair("convert ", " -o out.json")}) {
+    for (const auto& [words, rest] :
+         {std::pair("info ", ""), std::pair("report ", ""), std::pair("query ", " 'SELECT 1'"),
+          std::pair("convert ", " -o out.json")}) {
       EXPECT_EQ(lacuna(std::string(words) + name + rest), 1) << words << name;
       EXPECT_THAT(errorText(), HasSubstr(what)) << words << name;
     }
@@ -508,7 +529,8 @@ TEST_F(TraceFiles, APlaceThatHoldsNoFileIsReportedBeforeTheWorkWithARemedy) {
     expect("convert run.lcn -o /proc/x" + kind, "/proc/x: ");
     EXPECT_THAT(errorText(), Not(HasSubstr("unfinished-"))) << to;
   }
-  expect("merge run.lcn run.lcn -o folder --to lcn", "folder: is a folder; name a file in it to write");
+  expect("merge run.lcn run.lcn -o folder --to lcn",
+         "folder: is a folder; name a file in it to write");
   expect("generate -o folder --events 10", "is a folder");
   expect("recover run.lcn -o folder", "is a folder");
   expect("report run.lcn -o folder", "is a folder");
@@ -523,21 +545,24 @@ TEST_F(TraceFiles, AFullDiskIsAnError) {
 }
 
 TEST_F(TraceFiles, AFileSizeLimitIsAnError) {
-  EXPECT_EQ(shell("generate -o run.lcn --events 300000 >out.txt 2>err.txt", "ulimit -S -f 64; "), 1);
+  EXPECT_EQ(shell("generate -o run.lcn --events 300000 >out.txt 2>err.txt", "ulimit -S -f 64; "),
+            1);
   EXPECT_THAT(errorText(), HasSubstr("the file size limit was reached (ulimit -f)"));
 }
 
 TEST_F(TraceFiles, OutputThatIsLostIsAnError) {
   generate();
   // Those that print little and those that print much, with and without a file.
-  for (const char* words : {"info run.lcn", "info --json run.lcn", "query --schema", "query --csv run.lcn 'select 1'",
-                            "query --csv run.lcn 'select * from kernel'", "--help", "--version"}) {
+  for (const char* words :
+       {"info run.lcn", "info --json run.lcn", "query --schema", "query --csv run.lcn 'select 1'",
+        "query --csv run.lcn 'select * from kernel'", "--help", "--version"}) {
     EXPECT_EQ(shell(words + std::string(" >/dev/full 2>err.txt")), 1) << words;
     EXPECT_THAT(errorText(), HasSubstr("standard output cannot be written")) << words;
   }
   EXPECT_EQ(shell("info run.lcn >&- 2>err.txt"), 1);
   EXPECT_THAT(errorText(), HasSubstr("standard output cannot be written"));
-  EXPECT_EQ(shell("check run.lcn --baseline run.lcn >/dev/full 2>err.txt"), 3) << "which is not: worse";
+  EXPECT_EQ(shell("check run.lcn --baseline run.lcn >/dev/full 2>err.txt"), 3)
+      << "which is not: worse";
   EXPECT_EQ(shell("info nowhere.lcn >/dev/full 2>/dev/full"), 1);
 }
 
@@ -545,7 +570,8 @@ TEST_F(TraceFiles, AReaderThatHasEnoughIsNoError) {
   generate();
   EXPECT_EQ(shell("query --csv run.lcn 'select * from kernel' 2>err.txt | true"), 0);
   EXPECT_THAT(errorText(), IsEmpty());
-  EXPECT_EQ(shell("query --csv run.lcn 'select * from kernel' 2>err.txt | true", "trap '' PIPE; "), 0);
+  EXPECT_EQ(shell("query --csv run.lcn 'select * from kernel' 2>err.txt | true", "trap '' PIPE; "),
+            0);
   EXPECT_THAT(errorText(), IsEmpty());
 }
 
@@ -559,7 +585,8 @@ TEST_F(TraceFiles, AChangeOfKernelsThatAreNotThereIsAnError) {
 
 TEST_F(TraceFiles, AQueryThatFailsPrintsNothing) {
   generate();
-  for (const char* sql : {"ATTACH 'x.db' AS y", "SELECT abs(-9223372036854775808)", "DROP TABLE kernel", "SELEKT"}) {
+  for (const char* sql :
+       {"ATTACH 'x.db' AS y", "SELECT abs(-9223372036854775808)", "DROP TABLE kernel", "SELEKT"}) {
     for (const char* how : {"--json", "--csv", ""}) {
       EXPECT_EQ(lacuna(std::string("query run.lcn ") + how + " \"" + sql + "\""), 1) << sql << how;
       EXPECT_THAT(printed(), IsEmpty()) << sql << how;
@@ -574,13 +601,16 @@ TEST_F(TraceFiles, AQueryThatFailsPrintsNothing) {
 
 TEST_F(TraceFiles, AQueryAsJsonKeepsColumnsOfOneNameApart) {
   generate();
-  ASSERT_EQ(lacuna("query run.lcn --json 'SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a'"), 0) << errorText();
+  ASSERT_EQ(lacuna("query run.lcn --json 'SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a'"), 0)
+      << errorText();
   EXPECT_EQ(printed(), "[\n{\"a\": 1, \"a_3\": 2, \"a_2\": 3, \"a_4\": 4}\n]\n");
 }
 
 TEST_F(TraceFiles, AQueryPrintsInfiniteNumbersAsTextsOfJson) {
   generate();
-  ASSERT_EQ(lacuna("query run.lcn --json 'SELECT 1e999 AS a, -1e999 AS b, 1e999 - 1e999 AS c, 1.5 AS d'"), 0)
+  ASSERT_EQ(
+      lacuna("query run.lcn --json 'SELECT 1e999 AS a, -1e999 AS b, 1e999 - 1e999 AS c, 1.5 AS d'"),
+      0)
       << errorText();
   const simdjson::dom::element row = json().at(0);
   EXPECT_EQ(std::string_view(row["a"]), "Inf");
@@ -593,12 +623,16 @@ TEST_F(TraceFiles, EveryCommandWorksInTheSandbox) {
   if (lacuna("generate -o run.lcn --steps 3"); lacuna("info run.lcn --sandbox on") != 0) {
     GTEST_SKIP() << "this kernel cannot confine: " << errorText();
   }
-  for (const char* to : {"run.json", "run.json.gz", "run.pftrace", "run.sqlite", "run.folded", "run.speedscope.json"}) {
+  for (const char* to : {"run.json", "run.json.gz", "run.pftrace", "run.sqlite", "run.folded",
+                         "run.speedscope.json"}) {
     EXPECT_EQ(lacuna(std::string("convert run.lcn -q --sandbox on -o ") + to), 0) << errorText();
   }
   for (const char* file : {"run.lcn", "run.json", "run.json.gz", "run.pftrace", "run.sqlite"}) {
-    EXPECT_EQ(lacuna(std::string("report --sandbox on -o page.html --force ") + file), 0) << errorText();
-    EXPECT_EQ(lacuna(std::string("query --sandbox on ") + file + " 'SELECT count(*) FROM kernel'"), 0) << errorText();
+    EXPECT_EQ(lacuna(std::string("report --sandbox on -o page.html --force ") + file), 0)
+        << errorText();
+    EXPECT_EQ(lacuna(std::string("query --sandbox on ") + file + " 'SELECT count(*) FROM kernel'"),
+              0)
+        << errorText();
   }
   EXPECT_EQ(lacuna("whatif run.lcn --sandbox on 'kernel:*0.5'"), 0) << errorText();
   EXPECT_EQ(lacuna("diff run.lcn run.json --sandbox on"), 0) << errorText();
@@ -620,9 +654,11 @@ TEST_F(TraceFiles, AQueryCutsLongTextsBetweenCharacters) {
 
 TEST_F(TraceFiles, AQueryForPeopleKeepsARowOnALineWhateverANameHolds) {
   generate();
-  ASSERT_EQ(lacuna("query run.lcn \"SELECT 'a' || char(10, 27) || '[2Jb' AS name\""), 0) << errorText();
+  ASSERT_EQ(lacuna("query run.lcn \"SELECT 'a' || char(10, 27) || '[2Jb' AS name\""), 0)
+      << errorText();
   EXPECT_EQ(printed(), "name\na \\x1b[2Jb\n");
-  ASSERT_EQ(lacuna("query run.lcn --csv \"SELECT 'a' || char(10) || 'b' AS name\""), 0) << errorText();
+  ASSERT_EQ(lacuna("query run.lcn --csv \"SELECT 'a' || char(10) || 'b' AS name\""), 0)
+      << errorText();
   EXPECT_EQ(printed(), "name\n\"a\nb\"\n") << "programs get it as it is";
 }
 
@@ -632,7 +668,8 @@ TEST_F(TraceFiles, AReportKeepsNamesOnTheirLinesWhateverTheyHold) {
 {"ph": "X", "cat": "kernel", "name": "odd\n\u001b[2Jname", "pid": 0, "tid": 7, "ts": 5, "dur": 10,
  "args": {"correlation": 1, "device": 0, "stream": 7}}]})";
   ASSERT_EQ(lacuna("report odd.json"), 0) << errorText();
-  EXPECT_THAT(printed(), testing::AllOf(HasSubstr("odd \\x1b[2Jname"), testing::Not(HasSubstr("\033"))));
+  EXPECT_THAT(printed(),
+              testing::AllOf(HasSubstr("odd \\x1b[2Jname"), testing::Not(HasSubstr("\033"))));
 }
 
 TEST_F(TraceFiles, ACauseShowsWhenItsLongestStretchesBegin) {
@@ -644,7 +681,9 @@ TEST_F(TraceFiles, ACauseShowsWhenItsLongestStretchesBegin) {
 {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 7000155, "dur": 10,
  "args": {"correlation": 2, "device": 0, "stream": 7}}]})";
   ASSERT_EQ(lacuna("report gap.json --cause launch"), 0) << errorText();
-  EXPECT_THAT(printed(), testing::ContainsRegex("\n longest +at +where\n 50\\.0 µs +0\\.000100 s  cudaLaunchKernel\n"));
+  EXPECT_THAT(printed(),
+              testing::ContainsRegex(
+                  "\n longest +at +where\n 50\\.0 µs +0\\.000100 s  cudaLaunchKernel\n"));
   EXPECT_EQ(lacuna("report gap.json --width 300"), 2);
   EXPECT_THAT(errorText(), HasSubstr("--width"));
 }
@@ -663,15 +702,18 @@ TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
   std::ofstream(folder_ / "out.json.gz") << "what was there";
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const int status = interruptedConvert("out.json.gz", number);
-    if (WIFEXITED(status) || isComplete("out.json.gz")) GTEST_SKIP() << "was over before the signal came";
+    if (WIFEXITED(status) || isComplete("out.json.gz"))
+      GTEST_SKIP() << "was over before the signal came";
     ASSERT_TRUE(WIFSIGNALED(status));
     EXPECT_EQ(WTERMSIG(status), number);
     EXPECT_FALSE(unfinished()) << *unfinished();
     EXPECT_EQ(read("out.json.gz"), "what was there");
   }
-  // A signal that cannot be caught leaves the file; the next convert to the same name takes it away, and no other's.
+  // A signal that cannot be caught leaves the file; the next convert to the same name takes it
+  // away, and no other's.
   const int status = interruptedConvert("out.json.gz", SIGKILL);
-  if (WIFEXITED(status) || isComplete("out.json.gz")) GTEST_SKIP() << "was over before the signal came";
+  if (WIFEXITED(status) || isComplete("out.json.gz"))
+    GTEST_SKIP() << "was over before the signal came";
   ASSERT_TRUE(unfinished());
   const std::string living = "unfinished-" + std::to_string(::getpid()) + "-out.json.gz";
   std::ofstream(folder_ / living) << "of a process that runs";
@@ -684,9 +726,10 @@ TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
 TEST_F(TraceFiles, ARecoverThatIsInterruptedLeavesNothing) {
   ASSERT_EQ(lacuna(kLongRun), 0);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    const int status =
-        interrupted({"recover", "run.lcn", "-o", "out.lcn"}, number, [&](pid_t) { return unfinished().has_value(); });
-    if (WIFEXITED(status) || fs::exists(folder_ / "out.lcn")) GTEST_SKIP() << "was over before the signal came";
+    const int status = interrupted({"recover", "run.lcn", "-o", "out.lcn"}, number,
+                                   [&](pid_t) { return unfinished().has_value(); });
+    if (WIFEXITED(status) || fs::exists(folder_ / "out.lcn"))
+      GTEST_SKIP() << "was over before the signal came";
     ASSERT_TRUE(WIFSIGNALED(status));
     EXPECT_EQ(WTERMSIG(status), number);
     EXPECT_FALSE(unfinished()) << *unfinished();
@@ -703,8 +746,8 @@ TEST_F(TraceFiles, AReadThatIsKilledLeavesNothingOfWhatItUnpacked) {
   close(nameless);
   ASSERT_EQ(lacuna("info run.sqlite.gz"), 0) << errorText();
   for (const int number : {SIGKILL, SIGTERM}) {
-    const int status =
-        interrupted({"info", "run.sqlite.gz"}, number, [&](pid_t pid) { return holdsNamelessFileIn(pid, tmp); });
+    const int status = interrupted({"info", "run.sqlite.gz"}, number,
+                                   [&](pid_t pid) { return holdsNamelessFileIn(pid, tmp); });
     if (WIFEXITED(status)) GTEST_SKIP() << "was over before the signal came";
     EXPECT_TRUE(fs::is_empty(tmp)) << *fs::directory_iterator(tmp);
   }
@@ -735,22 +778,25 @@ TEST_F(TraceFiles, ANumberBelowZeroIsRefusedInWords) {
         std::pair("generate -o run.lcn", "--events"), std::pair("generate -o run.lcn", "--steps"),
         std::pair("generate -o run.lcn", "--seed")}) {
     EXPECT_EQ(lacuna(std::string(words) + " " + option + " -1"), 2) << words;
-    EXPECT_THAT(errorText(),
-                testing::AllOf(HasSubstr(std::string(option) + ": is below 0"), testing::Not(HasSubstr("00000"))));
+    EXPECT_THAT(errorText(), testing::AllOf(HasSubstr(std::string(option) + ": is below 0"),
+                                            testing::Not(HasSubstr("00000"))));
   }
   EXPECT_FALSE(fs::exists(folder_ / "run.lcn"));
 }
 
 TEST_F(TraceFiles, FormerSpellingsOfOutputsWorkAndPrintTheNewOne) {
   generate();
-  for (const char* words : {"report run.lcn --html ", "check run.lcn --baseline run.lcn --junit "}) {
+  for (const char* words :
+       {"report run.lcn --html ", "check run.lcn --baseline run.lcn --junit "}) {
     const std::string former = words;
     const std::string now = former.substr(0, former.rfind("--")) + "-o ";
     ASSERT_EQ(lacuna(now + "new.out --force"), 0) << errorText();
     EXPECT_THAT(errorText(), Not(HasSubstr("warning")));
     ASSERT_EQ(lacuna(former + "old.out --force"), 0) << errorText();
-    const std::string option = former.substr(former.rfind("--"), former.rfind(' ') - former.rfind("--"));
-    EXPECT_EQ(errorText(), "lacuna: warning: " + option + " is now -o; a later version knows the new spelling alone\n");
+    const std::string option =
+        former.substr(former.rfind("--"), former.rfind(' ') - former.rfind("--"));
+    EXPECT_EQ(errorText(), "lacuna: warning: " + option +
+                               " is now -o; a later version knows the new spelling alone\n");
     EXPECT_EQ(read("old.out"), read("new.out"));
     EXPECT_EQ(lacuna(former + "old.out -o new.out --force"), 2) << words;
   }
@@ -806,7 +852,8 @@ TEST_F(TraceFiles, AWordThatNoTraceCouldMakeRightIsMisuse) {
   for (const auto& [words, what] :
        {std::pair("report run.lcn --section poems", "there is no such section"),
         std::pair("report run.lcn --cause laziness", "there is no such cause"),
-        std::pair("report run.lcn --steps many", "expected A:B"), std::pair("whatif run.lcn colour=red", "colour"),
+        std::pair("report run.lcn --steps many", "expected A:B"),
+        std::pair("whatif run.lcn colour=red", "colour"),
         std::pair("convert run.lcn -o out.poem", "name what to write with --to"),
         std::pair("convert run.lcn -o out.pb", "or by the file's ending: .lcn, .json, .pftrace"),
         std::pair("convert run.lcn -o out.lcn --to poem",
@@ -822,20 +869,25 @@ TEST_F(TraceFiles, AWordThatNoTraceCouldMakeRightIsMisuse) {
 
 TEST_F(TraceFiles, SectionsAndCausesMayBeSeveral) {
   generate();
-  for (const char* words : {"report run.lcn --section kernels,launches", "report --section kernels,launches run.lcn",
-                            "report run.lcn --section kernels --section launches"}) {
+  for (const char* words :
+       {"report run.lcn --section kernels,launches", "report --section kernels,launches run.lcn",
+        "report run.lcn --section kernels --section launches"}) {
     ASSERT_EQ(lacuna(words), 0) << words << errorText();
-    EXPECT_THAT(printed(), testing::AllOf(testing::StartsWith("\nKernels\n"), HasSubstr("\nLaunches\n"),
-                                          Not(HasSubstr("Findings"))))
+    EXPECT_THAT(printed(), testing::AllOf(testing::StartsWith("\nKernels\n"),
+                                          HasSubstr("\nLaunches\n"), Not(HasSubstr("Findings"))))
         << words;
   }
   ASSERT_EQ(lacuna("report run.lcn --cause launch,host_work"), 0) << errorText();
-  EXPECT_THAT(printed(), testing::AllOf(testing::StartsWith("launch-bound: "), HasSubstr("\nhost work: ")));
+  EXPECT_THAT(printed(),
+              testing::AllOf(testing::StartsWith("launch-bound: "), HasSubstr("\nhost work: ")));
   EXPECT_EQ(lacuna("report run.lcn --section kernels,poems"), 2);
-  EXPECT_THAT(errorText(),
-              HasSubstr("--section poems: there is no such section; there are: all, summary, ledger, causes"));
+  EXPECT_THAT(
+      errorText(),
+      HasSubstr(
+          "--section poems: there is no such section; there are: all, summary, ledger, causes"));
   EXPECT_EQ(lacuna("report run.lcn --cause launch,laziness"), 2);
-  EXPECT_THAT(errorText(), HasSubstr("--cause laziness: there is no such cause; there are: compute"));
+  EXPECT_THAT(errorText(),
+              HasSubstr("--cause laziness: there is no such cause; there are: compute"));
   EXPECT_EQ(lacuna("report run.lcn --section ''"), 2);
 }
 
@@ -843,9 +895,12 @@ TEST_F(TraceFiles, OptionsOfWhichOneWouldDoNothingExcludeEachOther) {
   generate();
   for (const char* words :
        {"report run.lcn --json --section kernels", "report run.lcn --json --cause compute",
-        "report run.lcn --cause compute --section kernels", "query run.lcn 'SELECT 1' --csv --json"}) {
+        "report run.lcn --cause compute --section kernels",
+        "query run.lcn 'SELECT 1' --csv --json"}) {
     EXPECT_EQ(lacuna(words), 2) << words;
-    EXPECT_THAT(errorText(), testing::AllOf(HasSubstr(" excludes --"), HasSubstr("leave one of the two out"))) << words;
+    EXPECT_THAT(errorText(),
+                testing::AllOf(HasSubstr(" excludes --"), HasSubstr("leave one of the two out")))
+        << words;
     EXPECT_THAT(printed(), IsEmpty()) << words;
   }
   EXPECT_EQ(lacuna("convert run.lcn -o out.json --table range"), 2);
@@ -866,7 +921,9 @@ TEST_F(TraceFiles, EveryCommandSaysWhatItIsForHowItEndsAndHowItIsCalled) {
     if (name.empty()) continue;  // the rest of the line above
     ++commands;
     ASSERT_EQ(lacuna(name + " --help"), 0) << name;
-    EXPECT_THAT(printed(), testing::AllOf(HasSubstr("Usage: "), HasSubstr("\nExample: lacuna " + name))) << name;
+    EXPECT_THAT(printed(),
+                testing::AllOf(HasSubstr("Usage: "), HasSubstr("\nExample: lacuna " + name)))
+        << name;
     if (name != "gui") {
       EXPECT_THAT(printed(), HasSubstr("\nExit code")) << name;
     }
@@ -879,14 +936,16 @@ TEST_F(TraceFiles, EveryCommandRefusesWhatIsNoUseInEveryForm) {
   std::ofstream(folder_ / "notes.txt") << "not a trace";
   std::ofstream(folder_ / "nothing.lcn").close();
   std::ofstream(folder_ / "none.json") << R"({"traceEvents": []})";
-  const std::pair<const char*, const char*> useless[] = {{"notes.txt", "notes.txt: not a trace"},
-                                                         {"nothing.lcn", "nothing.lcn: is empty"},
-                                                         {"none.json", "none.json: the trace has no events"}};
+  const std::pair<const char*, const char*> useless[] = {
+      {"notes.txt", "notes.txt: not a trace"},
+      {"nothing.lcn", "nothing.lcn: is empty"},
+      {"none.json", "none.json: the trace has no events"}};
   for (const auto& [file, why] : useless) {
     for (const std::string words :
-         {"report @", "report @ --json", "report @ -o page.html", "whatif @ sync=off", "whatif @ sync=off --json",
-          "query @ 'SELECT 1'", "query @ 'SELECT 1' --json", "convert @ -o out.json", "merge @ run.lcn -o out.lcn",
-          "merge run.lcn @ -o out.lcn", "diff @ run.lcn", "diff run.lcn @ --json", "check @ --baseline run.lcn",
+         {"report @", "report @ --json", "report @ -o page.html", "whatif @ sync=off",
+          "whatif @ sync=off --json", "query @ 'SELECT 1'", "query @ 'SELECT 1' --json",
+          "convert @ -o out.json", "merge @ run.lcn -o out.lcn", "merge run.lcn @ -o out.lcn",
+          "diff @ run.lcn", "diff run.lcn @ --json", "check @ --baseline run.lcn",
           "check run.lcn --baseline @ -o result.xml"}) {
       std::string command = words;
       command.replace(command.find('@'), 1, file);
@@ -910,7 +969,8 @@ TEST_F(TraceFiles, ATraceWithoutADeviceSaysSo) {
   EXPECT_EQ(lacuna("report host.json --device cuda:0"), 1);
   EXPECT_THAT(errorText(), HasSubstr("no device did any work here, so --device selects nothing"));
   EXPECT_EQ(lacuna("whatif host.json sync=off"), 1);
-  EXPECT_THAT(errorText(), HasSubstr("no device did any work in this trace, so there is nothing to replay"));
+  EXPECT_THAT(errorText(),
+              HasSubstr("no device did any work in this trace, so there is nothing to replay"));
 }
 
 TEST_F(TraceFiles, MisuseSaysWhereToReadOn) {
@@ -935,9 +995,10 @@ TEST_F(TraceFiles, HelpAndVersionHaveShortForms) {
 
 TEST_F(TraceFiles, AMisspeltWordHasTheNearestOne) {
   generate();
-  for (const auto& [words, meant] :
-       {std::pair("report run.lcn --jsno", "'--json'"), std::pair("info --verfy=1 run.lcn", "'--verify'"),
-        std::pair("report run.lcn --section memroy", "'memory'"), std::pair("manual reprot", "'report'")}) {
+  for (const auto& [words, meant] : {std::pair("report run.lcn --jsno", "'--json'"),
+                                     std::pair("info --verfy=1 run.lcn", "'--verify'"),
+                                     std::pair("report run.lcn --section memroy", "'memory'"),
+                                     std::pair("manual reprot", "'report'")}) {
     EXPECT_EQ(lacuna(words), 2) << words;
     EXPECT_THAT(errorText(), HasSubstr(std::string("did you mean ") + meant)) << words;
   }
@@ -948,8 +1009,8 @@ TEST_F(TraceFiles, AMisspeltWordHasTheNearestOne) {
 TEST_F(TraceFiles, AllSectionsHaveOneName) {
   generate();
   ASSERT_EQ(lacuna("report run.lcn --section all"), 0) << errorText();
-  EXPECT_THAT(printed(),
-              testing::AllOf(HasSubstr("\nKernels\n"), HasSubstr("\nCopies\n"), HasSubstr("\nEfficiency\n")));
+  EXPECT_THAT(printed(), testing::AllOf(HasSubstr("\nKernels\n"), HasSubstr("\nCopies\n"),
+                                        HasSubstr("\nEfficiency\n")));
 }
 
 TEST_F(TraceFiles, MisuseExitsWithTwo) {

@@ -28,12 +28,13 @@ constexpr std::uint64_t kMostOfCount = prof::kMostOfSum<std::uint64_t>;
 constexpr std::uint32_t kMostRanges = ~std::uint32_t{0};
 constexpr std::uint32_t kManyDomains = 15;
 constexpr std::uint64_t kSteps = 5;
-/// The contents of the recording before anything is crafted: a step and a range in it each time, and a mark of each
-/// thread.
+/// The contents of the recording before anything is crafted: a step and a range in it each time,
+/// and a mark of each thread.
 constexpr std::uint64_t kRanges = 2 * kSteps;
 constexpr std::uint64_t kMarks = 2;
 
-/// A real recording whose records of gaps were made up, and the way of them from the segments to the report.
+/// A real recording whose records of gaps were made up, and the way of them from the segments to
+/// the report.
 class CraftedGapsTest : public prof::RecordingTest {
  protected:
   void begin(std::uint64_t segments) {
@@ -62,7 +63,9 @@ class CraftedGapsTest : public prof::RecordingTest {
     ADD_FAILURE() << "no such entry";
     return crafted.threads().front();
   }
-  [[nodiscard]] CraftedSegments segments() const { return CraftedSegments(prof::recordersIn(recordingDir()).front()); }
+  [[nodiscard]] CraftedSegments segments() const {
+    return CraftedSegments(prof::recordersIn(recordingDir()).front());
+  }
   /// Records, changes what was recorded, and recovers it.
   void recoverWith(const std::function<void(CraftedSegments&)>& craft, std::uint64_t pool = 4) {
     begin(pool);
@@ -78,7 +81,8 @@ class CraftedGapsTest : public prof::RecordingTest {
     ASSERT_OK(stats);
     stats_ = *stats;
   }
-  /// The trace is sound, everything can be asked of it, and its count of what was dropped is the same at every stop.
+  /// The trace is sound, everything can be asked of it, and its count of what was dropped is the
+  /// same at every stop.
   void expectDropped(std::uint64_t dropped) const {
     EXPECT_EQ(stats_.dropped, dropped);
     std::uint64_t rows = 0;
@@ -96,15 +100,19 @@ class CraftedGapsTest : public prof::RecordingTest {
     const std::string json = analyzer::renderJson(*analysis);
     simdjson::dom::parser parser;
     std::uint64_t count = 0;
-    EXPECT_EQ(parser.parse(json).at_pointer(kPlaceInReport).get(count), simdjson::SUCCESS) << json.substr(0, 2000);
+    EXPECT_EQ(parser.parse(json).at_pointer(kPlaceInReport).get(count), simdjson::SUCCESS)
+        << json.substr(0, 2000);
     return count;
   }
   static std::uint64_t dropped(const std::string& why) {
     ADD_FAILURE() << why;
     return 0;
   }
-  [[nodiscard]] std::size_t ranges() const { return prof::Trace(trace()).rows<prof::Range>().size(); }
-  static std::vector<Domain> manyDomains(std::uint32_t from, std::uint32_t pops, std::uint32_t pushes) {
+  [[nodiscard]] std::size_t ranges() const {
+    return prof::Trace(trace()).rows<prof::Range>().size();
+  }
+  static std::vector<Domain> manyDomains(std::uint32_t from, std::uint32_t pops,
+                                         std::uint32_t pushes) {
     std::vector<Domain> domains;
     for (std::uint32_t i = 0; i < kManyDomains; ++i) domains.push_back({from + i, pops, pushes});
     return domains;
@@ -125,7 +133,8 @@ TEST_F(CraftedGapsTest, EnormousCountsOfOpenRangesGiveOneRowEach) {
     const std::uint32_t index = entryOf(crafted, false);
     const std::uint64_t stamp = crafted.lastStamp(index);
     ASSERT_TRUE(crafted.append(
-        index, CraftedSegments::gap(stamp, 1, manyDomains(100, kMostRanges, kMostRanges), false, kMost)));
+        index,
+        CraftedSegments::gap(stamp, 1, manyDomains(100, kMostRanges, kMostRanges), false, kMost)));
   });
   expectDropped(kManyDomains * std::uint64_t{kMostRanges - 1});
   EXPECT_EQ(ranges(), kRanges + kManyDomains);
@@ -161,7 +170,8 @@ TEST_F(CraftedGapsTest, AThreadThatEndedHasLostNoLessThanItsGapsBefore) {
   recoverWith([](CraftedSegments& crafted) {
     const std::uint32_t index = entryOf(crafted, true);
     CraftedSegments::ThreadEntry& entry = crafted.thread(index);
-    ASSERT_TRUE(crafted.append(index, CraftedSegments::gap(crafted.lastStamp(index), 7, {{3, 0, 2}})));
+    ASSERT_TRUE(
+        crafted.append(index, CraftedSegments::gap(crafted.lastStamp(index), 7, {{3, 0, 2}})));
     entry.gapRecords = 1;
     entry.gapNumber = 7;
     entry.ended = 1000;
@@ -179,11 +189,13 @@ TEST_F(CraftedGapsTest, TimesThatAreReversedOrFarOutsideTheRunKeepTheOrderOfReco
     crafted.thread(ended).endStamp = (std::uint64_t{1} << 63) - 1;
     const std::uint64_t stamp = crafted.lastStamp(living);
     std::uint32_t number = 0;
-    for (const std::uint64_t at : {stamp, stamp - 1'000'000, std::uint64_t{1}, (std::uint64_t{1} << 63) - 1,
-                                   std::uint64_t{1} << 63, kMost, stamp}) {
+    for (const std::uint64_t at :
+         {stamp, stamp - 1'000'000, std::uint64_t{1}, (std::uint64_t{1} << 63) - 1,
+          std::uint64_t{1} << 63, kMost, stamp}) {
       ASSERT_TRUE(crafted.append(living, CraftedSegments::gap(at, ++number, {{100, 1, 2}})));
     }
-    ASSERT_TRUE(crafted.append(ended, {1, prof::recording::word(prof::recording::Kind::Pop, 0, 0)}));
+    ASSERT_TRUE(
+        crafted.append(ended, {1, prof::recording::word(prof::recording::Kind::Pop, 0, 0)}));
   });
   const std::uint64_t begun = 7 * 2;
   EXPECT_EQ(ranges() - kRanges - 1 + stats_.dropped, begun);
@@ -203,8 +215,8 @@ TEST_F(CraftedGapsTest, ThousandsWithDomainsOfTheirOwnEndInBoundedTimeAndMemory)
     const std::uint32_t index = entryOf(crafted, false);
     const std::uint64_t stamp = crafted.lastStamp(index);
     const auto put = [&](const CraftedSegments::Words& gap) { return crafted.append(index, gap); };
-    while (
-        put(CraftedSegments::gap(stamp, 1, manyDomains(static_cast<std::uint32_t>(gaps) * kManyDomains + 1, 1, 1)))) {
+    while (put(CraftedSegments::gap(
+        stamp, 1, manyDomains(static_cast<std::uint32_t>(gaps) * kManyDomains + 1, 1, 1)))) {
       if (++gaps == 150'000) break;
     }
     while (put(CraftedSegments::gap(stamp, 1, {{1, 0, 1}}, true))) ++closes;
@@ -219,7 +231,8 @@ TEST_F(CraftedGapsTest, ThousandsWithDomainsOfTheirOwnEndInBoundedTimeAndMemory)
   EXPECT_LT(after.ru_utime.tv_sec - before.ru_utime.tv_sec, 60);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   // The pool itself is mapped, too.
-  EXPECT_LT(static_cast<std::uint64_t>(after.ru_maxrss) << 10, kPool * kSegmentBytes + (std::uint64_t{400} << 20));
+  EXPECT_LT(static_cast<std::uint64_t>(after.ru_maxrss) << 10,
+            kPool * kSegmentBytes + (std::uint64_t{400} << 20));
 #endif
 }
 
@@ -234,7 +247,8 @@ TEST_F(CraftedGapsTest, ADrainerThatIsThereCountsThemOnce) {
     ASSERT_TRUE(crafted.ok());
     const std::uint32_t index = entryOf(crafted, true);
     const std::uint64_t stamp = crafted.lastStamp(index);
-    ASSERT_TRUE(crafted.append(index, CraftedSegments::gap(stamp, 1, {{3, kMostRanges, kMostRanges}})));
+    ASSERT_TRUE(
+        crafted.append(index, CraftedSegments::gap(stamp, 1, {{3, kMostRanges, kMostRanges}})));
     ASSERT_TRUE(crafted.append(index, CraftedSegments::gap(stamp, 2, {{3, kMostRanges, 0}})));
     crafted.thread(index).ended = 40;
     ASSERT_OK(drainer->flush());

@@ -24,14 +24,15 @@ class CudaInjectionTest : public RunTest {
   CudaInjectionTest() {
     fs::create_symlink(FAKE_CUPTI, folder_ / "libcupti.so.13");
     const char* paths = std::getenv("LD_LIBRARY_PATH");
-    ::setenv("LD_LIBRARY_PATH", (folder_.string() + ":" + (paths != nullptr ? paths : "")).c_str(), 1);
+    ::setenv("LD_LIBRARY_PATH", (folder_.string() + ":" + (paths != nullptr ? paths : "")).c_str(),
+             1);
     ::setenv("LACUNA", program("lacuna").c_str(), 1);
     ::unsetenv("LACUNA_CUPTI");
   }
 
   int cuda(const std::string& mode, const std::string& options = "") {
-    const int status =
-        lacuna("-o out.lcn --trace nvtx,cuda " + options + " -- " + program("cuda_program") + " " + mode);
+    const int status = lacuna("-o out.lcn --trace nvtx,cuda " + options + " -- " +
+                              program("cuda_program") + " " + mode);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   template <auto Column>
@@ -41,7 +42,8 @@ class CudaInjectionTest : public RunTest {
   /// Number of kernels of each name.
   static Counts kernels(const Reader& reader) {
     Counts counts;
-    for (const auto id : column<&prof::Kernel::name>(reader)) ++counts[std::string(reader.text(id))];
+    for (const auto id : column<&prof::Kernel::name>(reader))
+      ++counts[std::string(reader.text(id))];
     return counts;
   }
   static std::vector<std::string> logLines(const Reader& reader) {
@@ -57,7 +59,8 @@ class CudaInjectionTest : public RunTest {
   static void expectEveryQueueIsThere(const Reader& reader) {
     const auto queues = *reader.table<prof::Queue>();
     const auto devices = column<&prof::Device::id>(reader);
-    for (const auto queue : column<&prof::Kernel::queue>(reader)) EXPECT_THAT(queues.id, Contains(queue));
+    for (const auto queue : column<&prof::Kernel::queue>(reader))
+      EXPECT_THAT(queues.id, Contains(queue));
     for (const auto device : queues.device) EXPECT_THAT(devices, Contains(device));
   }
 };
@@ -91,13 +94,15 @@ TEST_F(CudaInjectionTest, EveryKindOfRecordBecomesRows) {
   EXPECT_EQ(column<&prof::CounterTrack::name>(reader).size(), 3u);
   const auto devices = *reader.table<prof::Device>();
   ASSERT_EQ(devices.name.size(), 2u);
-  EXPECT_THAT((std::vector<std::string_view>{reader.text(devices.name[0]), reader.text(devices.name[1])}),
-              Contains("NVIDIA H100"));
+  EXPECT_THAT(
+      (std::vector<std::string_view>{reader.text(devices.name[0]), reader.text(devices.name[1])}),
+      Contains("NVIDIA H100"));
 }
 
 TEST_F(CudaInjectionTest, AnotherProfilerIsNamedAndTheProgramRunsOn) {
   ASSERT_EQ(cuda("refused 39"), 4) << errorText();
-  EXPECT_THAT(logLines(trace()), Contains(HasSubstr("another profiler in this process already uses CUPTI")));
+  EXPECT_THAT(logLines(trace()),
+              Contains(HasSubstr("another profiler in this process already uses CUPTI")));
   ASSERT_EQ(cuda("held"), 4) << errorText();
   EXPECT_THAT(logLines(trace()), Contains(HasSubstr("already uses CUPTI")));
 }
@@ -174,8 +179,8 @@ TEST_F(CudaInjectionTest, ARawCaptureOfAnotherRunIsNotMixedWithThisOne) {
 }
 
 TEST_F(CudaInjectionTest, ARawCaptureThatCannotBeWrittenIsReported) {
-  const int status =
-      lacuna("-o out.lcn --raw-capture captures -- sh -c 'rmdir captures; exec " + program("cuda_program") + " work'");
+  const int status = lacuna("-o out.lcn --raw-capture captures -- sh -c 'rmdir captures; exec " +
+                            program("cuda_program") + " work'");
   ASSERT_EQ(status, 0) << errorText();
   const Reader reader = trace();
   EXPECT_THAT(logLines(reader), Contains(HasSubstr("the raw capture is not whole")));

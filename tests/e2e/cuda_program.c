@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Stands for a program with CUDA. It starts the recorder as the driver does, and a libcupti of the test's hands over
- * records. cuda_program MODE [ARGUMENT]. */
+/* Stands for a program with CUDA. It starts the recorder as the driver does, and a libcupti of the
+ * test's hands over records. cuda_program MODE [ARGUMENT]. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
@@ -39,7 +39,8 @@ static void kernel(const char* name) {
   function(name, ++correlation);
 }
 
-/* Waits until the third flush from now begins. Earlier records are flushed, decoded and counted by then. */
+/* Waits until the third flush from now begins. Earlier records are flushed, decoded and counted by
+ * then. */
 static void settle(void) {
   int (*flushes)(void);
   find(&flushes, cupti, "fakeFlushes");
@@ -58,7 +59,8 @@ static void initialise(void) {
 /* $LACUNA names the command. */
 static void trigger(const char* what) {
   char command[512];
-  snprintf(command, sizeof command, "env -u LACUNA_RECORDING \"$LACUNA\" trigger %d --%s", (int)getpid(), what);
+  snprintf(command, sizeof command, "env -u LACUNA_RECORDING \"$LACUNA\" trigger %d --%s",
+           (int)getpid(), what);
   usleep(20000);
   if (system(command) != 0) exit(3);
   usleep(20000);

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Records ranges, and ends in the way that the first argument names. The second argument is the CPU time, in
- * milliseconds, that the ending part computes. This part is the thread that calls exit, the child, the daemon, or the
- * images before and after an exec; else the first thread. Each of the many children computes a hundredth of it. */
+/* Records ranges, and ends in the way that the first argument names. The second argument is the CPU
+ * time, in milliseconds, that the ending part computes. This part is the thread that calls exit,
+ * the child, the daemon, or the images before and after an exec; else the first thread. Each of the
+ * many children computes a hundredth of it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
@@ -17,7 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The leak sanitizer looks from a process of its own at the end, which is one more than the test expects. */
+/* The leak sanitizer looks from a process of its own at the end, which is one more than the test
+ * expects. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void) {
   return 1;
@@ -30,8 +32,8 @@ static void ranges(const char* name, int count) {
   }
 }
 
-/* Computes in registers alone. A sanitizer calls functions of its own for memory, and a sample at the first instruction
-   of one does not show its caller. */
+/* Computes in registers alone. A sanitizer calls functions of its own for memory, and a sample at
+   the first instruction of one does not show its caller. */
 __attribute__((noinline)) static void spin(double ms) {
   if (ms <= 0) return;
   unsigned long spun = 1;
@@ -53,7 +55,8 @@ __attribute__((noinline)) static void spin(double ms) {
 static void noteThePlace(void) {
   const char* recording = getenv("LACUNA_RECORDING");
   char name[4096], place[4096];
-  if (recording == NULL || snprintf(name, sizeof name, "%s/shm", recording) >= (int)sizeof name) return;
+  if (recording == NULL || snprintf(name, sizeof name, "%s/shm", recording) >= (int)sizeof name)
+    return;
   const ssize_t length = readlink(name, place, sizeof place);
   FILE* file = length > 0 ? fopen("place.txt", "w") : NULL;
   if (file == NULL) return;
@@ -125,7 +128,8 @@ int main(int argc, char** argv) {
     ranges("many", 200000);
     raise(SIGKILL);
   }
-  if (strcmp(how, "exec") == 0) execl(argv[0], argv[0], "exit", argc > 2 ? argv[2] : "0", (char*)NULL);
+  if (strcmp(how, "exec") == 0)
+    execl(argv[0], argv[0], "exit", argc > 2 ? argv[2] : "0", (char*)NULL);
   if (strcmp(how, "background") == 0) {
     if (fork() == 0) {
       setsid();

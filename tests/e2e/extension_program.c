@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* The corners of NVTX's extensions: nested structures, arrays, unions and pointers as payloads, deferred events and
- * counters with their own clocks, heaps and regions of memory, names of resources. */
+/* The corners of NVTX's extensions: nested structures, arrays, unions and pointers as payloads,
+ * deferred events and counters with their own clocks, heaps and regions of memory, names of
+ * resources. */
 #define _GNU_SOURCE
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCounters.h>
@@ -26,11 +27,12 @@ typedef struct Outer {
   Point points[2];
 } Outer;
 
-static uint64_t schemaOf(nvtxDomainHandle_t domain, const char* name, const nvtxPayloadSchemaEntry_t* entries,
-                         size_t count, size_t size) {
+static uint64_t schemaOf(nvtxDomainHandle_t domain, const char* name,
+                         const nvtxPayloadSchemaEntry_t* entries, size_t count, size_t size) {
   nvtxPayloadSchemaAttr_t schema = {0};
   schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
                      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
   schema.name = name;
   schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
@@ -50,7 +52,8 @@ static void nested(nvtxDomainHandle_t domain) {
       {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, NVTX_PAYLOAD_ENTRY_TYPE_UINT16, "sizes", NULL, 3,
        offsetof(Outer, sizes), NULL, NULL},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT32, "count", NULL, 0, offsetof(Outer, count), NULL, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, pointId, "points", NULL, 2, offsetof(Outer, points), NULL, NULL}};
+      {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, pointId, "points", NULL, 2,
+       offsetof(Outer, points), NULL, NULL}};
   const uint64_t outerId = schemaOf(domain, "outer", outer, 4, sizeof(Outer));
   const Outer value = {{-1, 2}, {3, 4, 5}, 6, {{7, 8}, {9, 10}}};
   const nvtxPayloadData_t data = {outerId, sizeof value, &value};
@@ -69,11 +72,13 @@ typedef struct Choice {
 } Choice;
 
 static void unions(nvtxDomainHandle_t domain) {
-  const nvtxPayloadSchemaEntry_t members[] = {{0, NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE, "real", NULL, 0, 0, NULL, NULL},
-                                              {0, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "whole", NULL, 0, 0, NULL, NULL}};
+  const nvtxPayloadSchemaEntry_t members[] = {
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE, "real", NULL, 0, 0, NULL, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "whole", NULL, 0, 0, NULL, NULL}};
   nvtxPayloadSchemaAttr_t either = {0};
   either.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
   either.type = NVTX_PAYLOAD_SCHEMA_TYPE_UNION;
   either.entries = members;
   either.numEntries = 2;
@@ -83,8 +88,8 @@ static void unions(nvtxDomainHandle_t domain) {
       {0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "which", NULL, 0, offsetof(Choice, which), NULL, NULL},
       {0, eitherId, "value", NULL, 0, offsetof(Choice, value), NULL, NULL},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "label", NULL, 0, offsetof(Choice, label), NULL, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_POINTER | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, NVTX_PAYLOAD_ENTRY_TYPE_INT32,
-       "sizes", NULL, 3, offsetof(Choice, sizes), NULL, NULL}};
+      {NVTX_PAYLOAD_ENTRY_FLAG_POINTER | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE,
+       NVTX_PAYLOAD_ENTRY_TYPE_INT32, "sizes", NULL, 3, offsetof(Choice, sizes), NULL, NULL}};
   const uint64_t choiceId = schemaOf(domain, "choice", entries, 4, sizeof(Choice));
   const int32_t sizes[3] = {4, 5, 6};
   const Choice real = {0, {.real = 0.25}, "a", sizes};
@@ -121,8 +126,8 @@ static void displaced(nvtxDomainHandle_t domain) {
        offsetof(Packed, shape), NULL, NULL},
       {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX, NVTX_PAYLOAD_ENTRY_TYPE_UINT16, "grid", NULL, 2,
        offsetof(Packed, grid), NULL, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_HIDE, NVTX_PAYLOAD_ENTRY_TYPE_UINT32, "secret", NULL, 0, offsetof(Packed, secret), NULL,
-       NULL}};
+      {NVTX_PAYLOAD_ENTRY_FLAG_HIDE, NVTX_PAYLOAD_ENTRY_TYPE_UINT32, "secret", NULL, 0,
+       offsetof(Packed, secret), NULL, NULL}};
   const uint64_t id = schemaOf(domain, "packed", entries, 5, sizeof(Packed));
   Packed value = {offsetof(Packed, words), 0, {2, 3}, {1, 2, 3, 4, 5, 6}, 7, "far off", {-8, 9}};
   value.tailAt = (uint32_t)(offsetof(Packed, tail) - offsetof(Packed, shape));
@@ -133,15 +138,17 @@ static void displaced(nvtxDomainHandle_t domain) {
 
   /* An array as it is, and its two dimensions in a payload of their own. */
   const nvtxPayloadSchemaEntry_t bare[] = {{NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX,
-                                            NVTX_PAYLOAD_ENTRY_TYPE_INT32, "cells", NULL, 1, 0, NULL, NULL}};
+                                            NVTX_PAYLOAD_ENTRY_TYPE_INT32, "cells", NULL, 1, 0,
+                                            NULL, NULL}};
   nvtxPayloadSchemaAttr_t dynamic = {0};
   dynamic.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
                       NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES;
   dynamic.type = NVTX_PAYLOAD_SCHEMA_TYPE_DYNAMIC;
   dynamic.entries = bare;
   dynamic.numEntries = 1;
-  const nvtxPayloadSchemaEntry_t sizes[] = {{NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE | NVTX_PAYLOAD_ENTRY_FLAG_HIDE,
-                                             NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "sizes", NULL, 2, 0, NULL, NULL}};
+  const nvtxPayloadSchemaEntry_t sizes[] = {
+      {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE | NVTX_PAYLOAD_ENTRY_FLAG_HIDE,
+       NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "sizes", NULL, 2, 0, NULL, NULL}};
   const uint64_t bareId = nvtxPayloadSchemaRegister(domain, &dynamic);
   const uint64_t sizesId = schemaOf(domain, "sizes", sizes, 1, 2 * sizeof(uint64_t));
   const int32_t cells[4] = {10, 20, 30, 40};
@@ -161,12 +168,14 @@ typedef struct Wide {
 static void wide(nvtxDomainHandle_t domain) {
   const nvtxPayloadSchemaEntry_t entries[] = {
       {0, NVTX_PAYLOAD_ENTRY_TYPE_INT128, "least", NULL, 0, offsetof(Wide, least), NULL, NULL},
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT128, "minus_one", NULL, 0, offsetof(Wide, minusOne), NULL, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT128, "minus_one", NULL, 0, offsetof(Wide, minusOne), NULL,
+       NULL},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT128, "most", NULL, 0, offsetof(Wide, most), NULL, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, NVTX_PAYLOAD_ENTRY_TYPE_UINT128, "list", NULL, 2, offsetof(Wide, list),
-       NULL, NULL}};
+      {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, NVTX_PAYLOAD_ENTRY_TYPE_UINT128, "list", NULL, 2,
+       offsetof(Wide, list), NULL, NULL}};
   const uint64_t id = schemaOf(domain, "wide", entries, 4, sizeof(Wide));
-  const Wide value = {{0, 1ull << 63}, {UINT64_MAX, UINT64_MAX}, {UINT64_MAX, UINT64_MAX}, {{0, 1}, {0, 0}}};
+  const Wide value = {
+      {0, 1ull << 63}, {UINT64_MAX, UINT64_MAX}, {UINT64_MAX, UINT64_MAX}, {{0, 1}, {0, 0}}};
   const nvtxPayloadData_t data = {id, sizeof value, &value};
   nvtxMarkPayload(domain, &data, 1);
   const uint64_t bare[2] = {1, 2};
@@ -204,13 +213,14 @@ static uint64_t lateSchema(nvtxDomainHandle_t domain, uint64_t timeDomain) {
   time.header.version = NVTX_TIME_SEMANTIC_VERSION;
   time.timeDomainId = timeDomain;
   const nvtxPayloadSchemaEntry_t entries[] = {
-      {NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "begin",
-       NULL, 0, offsetof(Late, begin), &time.header, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "end",
-       NULL, 0, offsetof(Late, end), &time.header, NULL},
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_TID_UINT32, "thread", NULL, 0, offsetof(Late, thread), NULL, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "words", NULL, 0, offsetof(Late, words),
-       NULL, NULL}};
+      {NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN,
+       NVTX_PAYLOAD_ENTRY_TYPE_INT64, "begin", NULL, 0, offsetof(Late, begin), &time.header, NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END,
+       NVTX_PAYLOAD_ENTRY_TYPE_INT64, "end", NULL, 0, offsetof(Late, end), &time.header, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_TID_UINT32, "thread", NULL, 0, offsetof(Late, thread), NULL,
+       NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "words", NULL, 0,
+       offsetof(Late, words), NULL, NULL}};
   return schemaOf(domain, "late", entries, 4, sizeof(Late));
 }
 
@@ -224,19 +234,22 @@ static void deferred(nvtxDomainHandle_t domain) {
   nvtxTimeDomainAttr_t own = {0};
   own.timerResolution = 1000000;
   const uint64_t ownDomain = nvtxTimeDomainRegister(domain, &own);
-  nvtxTimeSyncPoint(domain, ownDomain, NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC, ownBegin, begin);
+  nvtxTimeSyncPoint(domain, ownDomain, NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC, ownBegin,
+                    begin);
   const Late late[3] = {{begin, begin + 1000000, self, "monotonic"},
                         {begin + 2000000, begin + 4000000, self, "monotonic"},
                         {realBegin, realBegin + 1000000, self, "realtime"}};
-  const nvtxEventBatch_t batch = {.eventSchemaId = lateSchema(domain, 0), .size = 2 * sizeof late[0], .events = late};
+  const nvtxEventBatch_t batch = {
+      .eventSchemaId = lateSchema(domain, 0), .size = 2 * sizeof late[0], .events = late};
   nvtxEventBatchSubmit(domain, &batch);
-  const nvtxPayloadData_t real = {lateSchema(domain, NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME), sizeof late[2],
-                                  &late[2]};
+  const nvtxPayloadData_t real = {
+      lateSchema(domain, NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME), sizeof late[2], &late[2]};
   nvtxEventSubmit(domain, &real, 1);
   const Late mine = {ownBegin, ownBegin + 1000, self, "own clock"};
   const nvtxPayloadData_t event = {lateSchema(domain, ownDomain), sizeof mine, &mine};
   nvtxEventSubmit(domain, &event, 1);
-  /* Another clock of its own, of whose pace the program thinks better: it counts half microseconds. */
+  /* Another clock of its own, of whose pace the program thinks better: it counts half microseconds.
+   */
   const uint64_t pace = nvtxTimeDomainRegister(domain, &own);
   const uint64_t monotonic = NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC;
   nvtxTimestampConversionFactor(domain, pace, monotonic, 1000., 10, begin + 5000000000);
@@ -244,7 +257,8 @@ static void deferred(nvtxDomainHandle_t domain) {
   const Late corrected = {10, 2010, self, "corrected clock"};
   const nvtxPayloadData_t again = {lateSchema(domain, pace), sizeof corrected, &corrected};
   nvtxEventSubmit(domain, &again, 1);
-  const nvtxPayloadData_t lost = {lateSchema(domain, NVTX_TIMESTAMP_TYPE_GPU_GLOBALTIMER), sizeof mine, &mine};
+  const nvtxPayloadData_t lost = {lateSchema(domain, NVTX_TIMESTAMP_TYPE_GPU_GLOBALTIMER),
+                                  sizeof mine, &mine};
   nvtxEventSubmit(domain, &lost, 1);
 
   nvtxCounterAttr_t attributes = {0};
@@ -263,7 +277,8 @@ static void deferred(nvtxDomainHandle_t domain) {
   nvtxCounterBatchSubmit(domain, &samples);
 }
 
-static void nameRegion(nvtxDomainHandle_t domain, uint32_t refType, nvtxMemRegionRef_t region, const char* text) {
+static void nameRegion(nvtxDomainHandle_t domain, uint32_t refType, nvtxMemRegionRef_t region,
+                       const char* text) {
   nvtxMemRegionNameDesc_t name = {0};
   name.regionRefType = refType;
   name.nameType = NVTX_MESSAGE_TYPE_ASCII;
@@ -278,8 +293,8 @@ static void nameRegion(nvtxDomainHandle_t domain, uint32_t refType, nvtxMemRegio
   nvtxMemRegionsName(domain, &names);
 }
 
-static void unregisterRegions(nvtxDomainHandle_t domain, uint32_t refType, const nvtxMemRegionRef_t* regions,
-                              size_t count) {
+static void unregisterRegions(nvtxDomainHandle_t domain, uint32_t refType,
+                              const nvtxMemRegionRef_t* regions, size_t count) {
   nvtxMemRegionsUnregisterBatch_t ended = {0};
   ended.extCompatID = NVTX_EXT_COMPATID_MEM;
   ended.structSize = sizeof ended;
@@ -355,7 +370,8 @@ static void cudaPermissions(nvtxDomainHandle_t domain, char* room) {
   const cudaStream_t stream = (cudaStream_t)0x77;
   const nvtxMemPermissionsHandle_t process = nvtxMemCudaGetProcessWidePermissions(domain);
   const nvtxMemPermissionsHandle_t third = nvtxMemCudaGetDeviceWidePermissions(domain, 3);
-  nvtxMemCudaSetPeerAccess(domain, process, NVTX_MEM_CUDA_PEER_ALL_DEVICES, NVTX_MEM_PERMISSIONS_REGION_FLAGS_NONE);
+  nvtxMemCudaSetPeerAccess(domain, process, NVTX_MEM_CUDA_PEER_ALL_DEVICES,
+                           NVTX_MEM_PERMISSIONS_REGION_FLAGS_NONE);
   nvtxMemCudaSetPeerAccess(domain, third, 0, NVTX_MEM_PERMISSIONS_REGION_FLAGS_READ);
   const nvtxMemVirtualRangeDesc_t ranges[2] = {{16, room}, {32, room + 64}};
   nvtxMemMarkInitializedBatch_t batch = {0};

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Starts the ranks of a distributed run on this machine, as torchrun does: launcher_program RANKS PROGRAM ARGUMENTS…
- * Each process gets its rank from the environment, has a session of its own, and writes into a pipe. The launcher
- * prints the pipe's lines with the rank before them. When one rank fails, the launcher ends the others and returns its
- * code. */
+/* Starts the ranks of a distributed run on this machine, as torchrun does: launcher_program RANKS
+ * PROGRAM ARGUMENTS… Each process gets its rank from the environment, has a session of its own, and
+ * writes into a pipe. The launcher prints the pipe's lines with the rank before them. When one rank
+ * fails, the launcher ends the others and returns its code. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -72,7 +72,8 @@ static int waitForAll(struct Rank* ranks, int world) {
 static void show(int rank, int output) {
   FILE* lines = fdopen(output, "r");
   char line[256];
-  while (lines != NULL && fgets(line, sizeof line, lines) != NULL) printf("[rank%d]: %s", rank, line);
+  while (lines != NULL && fgets(line, sizeof line, lines) != NULL)
+    printf("[rank%d]: %s", rank, line);
 }
 
 int main(int argc, char** argv) {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Calls into the CUDA libraries of this machine as far as they go without a GPU: every call fails, after it has
- * annotated itself. Prints the names of those that are there. */
+/* Calls into the CUDA libraries of this machine as far as they go without a GPU: every call fails,
+ * after it has annotated itself. Prints the names of those that are there. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,8 +34,8 @@ static void create(const char* library, const char* function) {
 /* Types and reductions of NCCL. */
 enum { kHalf = 6, kFloat = 7, kDouble = 8, kSum = 0, kMax = 2, kMin = 3, kAverage = 4 };
 
-/* No communicator: NCCL sees that and refuses, but has read from it before what it calls its communicators, wherever
- * that lies in this version. */
+/* No communicator: NCCL sees that and refuses, but has read from it before what it calls its
+ * communicators, wherever that lies in this version. */
 static void* likeACommunicator(uint64_t number) {
   static uint64_t memory[2][1 << 19]; /* larger than a communicator */
   static int made;
@@ -78,7 +78,8 @@ static void communicate(void* nccl) {
   receive(NULL, 100, kHalf, 7, other, NULL);
 }
 
-/* In a child, for another version of NCCL may look further into what is none of its communicators. */
+/* In a child, for another version of NCCL may look further into what is none of its communicators.
+ */
 static void tryNccl(void) {
   void* nccl = load("libnccl.so.2");
   if (nccl == NULL) return;

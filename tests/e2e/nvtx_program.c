@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* A program that knows NVTX and nothing else, as a stranger's would be: every call of the core and of the names of
- * CUDA's objects, with every type of payload. */
+/* A program that knows NVTX and nothing else, as a stranger's would be: every call of the core and
+ * of the names of CUDA's objects, with every type of payload. */
 #define _GNU_SOURCE
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCuda.h>

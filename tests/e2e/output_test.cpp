@@ -24,7 +24,8 @@ class OutputTest : public RunTest {
     std::ofstream(folder_ / name) << text;
     fs::permissions(folder_ / name, fs::perms::owner_all);
   }
-  /// Nothing is left of the shared memory whose place the program noted before it deleted the recording's folder.
+  /// Nothing is left of the shared memory whose place the program noted before it deleted the
+  /// recording's folder.
   void expectNoSegments() {
     const std::string place = textOf("segments.txt");
     EXPECT_FALSE(!place.empty() && fs::exists(place.substr(0, place.size() - 1))) << place;
@@ -98,10 +99,10 @@ TEST_F(OutputTest, ARunWithoutANameTakesNoneThatAnythingHas) {
 }
 
 TEST_F(OutputTest, ASecondRunIntoTheSameTraceIsRefusedAndTheFirstGoesOn) {
-  EXPECT_EQ(WEXITSTATUS(lacuna(
-                "-o out.lcn -- " + program("ending_program") + " wait & run=$!; " + untilThere("place.txt", "$run") +
-                program("lacuna") +
-                " run -q --force -o out.lcn -- true 2>second.txt; echo $? >code.txt; kill -TERM $run; wait $run")),
+  EXPECT_EQ(WEXITSTATUS(lacuna("-o out.lcn -- " + program("ending_program") + " wait & run=$!; " +
+                               untilThere("place.txt", "$run") + program("lacuna") +
+                               " run -q --force -o out.lcn -- true 2>second.txt; echo $? "
+                               ">code.txt; kill -TERM $run; wait $run")),
             128 + SIGTERM);
   EXPECT_EQ(textOf("code.txt"), "127\n");
   EXPECT_THAT(textOf("second.txt"), HasSubstr("another run records there now"));
@@ -122,39 +123,48 @@ TEST_F(OutputTest, TheProgramsCodeIsKeptWhereNothingCanBePrinted) {
   const std::string run = "-o out.lcn -- " + program("nvtx_program") + " 5 ";
   EXPECT_EQ(WEXITSTATUS(loud(run + "2>/dev/full")), 5);
   EXPECT_EQ(WEXITSTATUS(loud(run + "2>&-")), 5);
-  EXPECT_EQ(WEXITSTATUS(shell("(" + program("lacuna") + " run --force " + run + "; echo $? >code.txt) 2>&1 | true; " +
+  EXPECT_EQ(WEXITSTATUS(shell("(" + program("lacuna") + " run --force " + run +
+                              "; echo $? >code.txt) 2>&1 | true; " +
                               "until [ -s code.txt ]; do sleep 0.05; done")),
             0);
   EXPECT_EQ(textOf("code.txt"), "5\n");
-  EXPECT_FALSE(rangesOf(trace()).empty()) << "a message that cannot be printed is not written into another file";
+  EXPECT_FALSE(rangesOf(trace()).empty())
+      << "a message that cannot be printed is not written into another file";
   fs::create_directory(folder_ / "gone");
-  EXPECT_EQ(
-      WEXITSTATUS(shell("cd gone; " + program("lacuna") + " run --force -o ../out.lcn -- sh -c 'rmdir ../gone; exec " +
-                        program("nvtx_program") + " 5' 2>../stderr.txt")),
-      5)
+  EXPECT_EQ(WEXITSTATUS(shell("cd gone; " + program("lacuna") +
+                              " run --force -o ../out.lcn -- sh -c 'rmdir ../gone; exec " +
+                              program("nvtx_program") + " 5' 2>../stderr.txt")),
+            5)
       << errorText();
-  EXPECT_THAT(errorText(), HasSubstr("lacuna report " + fs::canonical(folder_ / "out.lcn").string()));
+  EXPECT_THAT(errorText(),
+              HasSubstr("lacuna report " + fs::canonical(folder_ / "out.lcn").string()));
 }
 
 TEST_F(OutputTest, ATraceThatFindsNoRoomCostsNeitherTheCodeNorWhatWasRecorded) {
   // A limit of lacuna's own in place of a full disk; the program takes it back for itself.
-  shell("ulimit -S -f 32; " + program("lacuna") + " run --force -o out.lcn -- sh -c 'ulimit -S -f unlimited; exec " +
+  shell("ulimit -S -f 32; " + program("lacuna") +
+        " run --force -o out.lcn -- sh -c 'ulimit -S -f unlimited; exec " +
         program("ending_program") + " many' 2>stderr.txt; echo $? >code.txt");
   EXPECT_EQ(textOf("code.txt"), std::to_string(128 + SIGKILL) + "\n") << "the program's end";
   EXPECT_THAT(errorText(), AllOf(HasSubstr("file size limit"), HasSubstr("lacuna recover ")));
-  ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording -o whole.lcn >recovered.txt 2>&1")), 0)
+  ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") +
+                              " recover out.lcn.recording -o whole.lcn >recovered.txt 2>&1")),
+            0)
       << textOf("recovered.txt");
-  EXPECT_EQ(rangesOf(trace("whole.lcn")), (std::map<std::string, int>{{"before", 1000}, {"many", 200000}}));
+  EXPECT_EQ(rangesOf(trace("whole.lcn")),
+            (std::map<std::string, int>{{"before", 1000}, {"many", 200000}}));
 }
 
 TEST_F(OutputTest, ARecordingThatFailedIsNoSuccess) {
   const auto full = [&](const std::string& options, const std::string& program) {
-    return WEXITSTATUS(shell("ulimit -S -f 32; " + this->program("lacuna") + " run --force " + options +
-                             " -o out.lcn -- sh -c '" + "ulimit -S -f unlimited; " + program + "' 2>stderr.txt"));
+    return WEXITSTATUS(shell("ulimit -S -f 32; " + this->program("lacuna") + " run --force " +
+                             options + " -o out.lcn -- sh -c '" + "ulimit -S -f unlimited; " +
+                             program + "' 2>stderr.txt"));
   };
   EXPECT_EQ(full("", program("ending_program") + " many; exit 0"), 1);
   EXPECT_THAT(errorText(), AllOf(HasSubstr("file size limit"), HasSubstr("lacuna recover ")));
-  ASSERT_EQ(shell(program("lacuna") + " recover --json out.lcn.recording -o whole.lcn >answer.json"), 0);
+  ASSERT_EQ(
+      shell(program("lacuna") + " recover --json out.lcn.recording -o whole.lcn >answer.json"), 0);
   simdjson::dom::parser parser;
   const simdjson::dom::element answer = parser.load((folder_ / "answer.json").string());
   EXPECT_EQ(std::string_view(answer["file"]), "whole.lcn");
@@ -162,18 +172,24 @@ TEST_F(OutputTest, ARecordingThatFailedIsNoSuccess) {
   EXPECT_GE(std::uint64_t(answer["processes"]), 1u);
   EXPECT_GE(std::uint64_t(answer["rows"]), 201000u);
   EXPECT_EQ(std::uint64_t(answer["dropped_events"]), 0u);
-  EXPECT_EQ(rangesOf(trace("whole.lcn")), (std::map<std::string, int>{{"before", 1000}, {"many", 200000}}));
+  EXPECT_EQ(rangesOf(trace("whole.lcn")),
+            (std::map<std::string, int>{{"before", 1000}, {"many", 200000}}));
 
-  EXPECT_EQ(full("", program("ending_program") + " many; exit 4"), 4) << "the program's own code says more";
-  EXPECT_EQ(shell(program("lacuna") + " recover out.lcn.recording -o other.lcn >recovered.txt 2>&1"), 0);
-  EXPECT_EQ(full("--ring 16M --dump-on signal", program("ending_program") + " exit; kill -USR2 $PPID; exit 0"), 1);
+  EXPECT_EQ(full("", program("ending_program") + " many; exit 4"), 4)
+      << "the program's own code says more";
+  EXPECT_EQ(
+      shell(program("lacuna") + " recover out.lcn.recording -o other.lcn >recovered.txt 2>&1"), 0);
+  EXPECT_EQ(full("--ring 16M --dump-on signal",
+                 program("ending_program") + " exit; kill -USR2 $PPID; exit 0"),
+            1);
   EXPECT_THAT(errorText(), HasSubstr("lacuna: error: "));
-  // The data in the rings stays, in shared memory too, until somebody uses it or deletes it as the next run advises.
+  // The data in the rings stays, in shared memory too, until somebody uses it or deletes it as the
+  // next run advises.
   std::error_code error;  // where shared memory has no room they are in the folder itself
   const std::string rings = fs::read_symlink(folder_ / "out.lcn.recording/shm", error).string();
   EXPECT_EQ(WEXITSTATUS(record("true")), 127);
-  const std::string command =
-      "rm -r " + fs::canonical(folder_ / "out.lcn.recording").string() + (rings.empty() ? "" : " " + rings);
+  const std::string command = "rm -r " + fs::canonical(folder_ / "out.lcn.recording").string() +
+                              (rings.empty() ? "" : " " + rings);
   EXPECT_THAT(errorText(), HasSubstr("or delete it: " + command + "\n"));
   EXPECT_TRUE(rings.empty() || fs::exists(rings)) << rings;
   EXPECT_EQ(shell(command), 0);
@@ -186,11 +202,15 @@ TEST_F(OutputTest, ADumpThatFindsNoRoomCostsNotWhatTheRingHolds) {
         " many' 2>stderr.txt; echo $? >code.txt");
   EXPECT_EQ(textOf("code.txt"), std::to_string(128 + SIGKILL) + "\n") << "the program's end";
   EXPECT_FALSE(fs::exists(folder_ / "out.dump-1.lcn"));
-  EXPECT_THAT(errorText(), HasSubstr("The events in the rings are kept; when that is mended: lacuna recover " +
-                                     fs::canonical(folder_).string() + "/out.lcn.recording"));
-  ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording -o ring.lcn >recovered.txt 2>&1")), 0)
+  EXPECT_THAT(errorText(),
+              HasSubstr("The events in the rings are kept; when that is fixed: lacuna recover " +
+                        fs::canonical(folder_).string() + "/out.lcn.recording"));
+  ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") +
+                              " recover out.lcn.recording -o ring.lcn >recovered.txt 2>&1")),
+            0)
       << textOf("recovered.txt");
-  EXPECT_EQ(rangesOf(trace("ring.lcn")), (std::map<std::string, int>{{"before", 1000}, {"many", 200000}}));
+  EXPECT_EQ(rangesOf(trace("ring.lcn")),
+            (std::map<std::string, int>{{"before", 1000}, {"many", 200000}}));
   expectNothingLeft();
 }
 
@@ -200,16 +220,18 @@ TEST_F(OutputTest, ATraceThatIsTakenAwayMeanwhileIsNoSuccess) {
   EXPECT_THAT(errorText(), HasSubstr("out.lcn is gone"));
   EXPECT_EQ(WEXITSTATUS(record("sh -c '" + there + "rm out.lcn; exit 4'")), 4);
   fs::create_directory(folder_ / "sub");
-  EXPECT_EQ(WEXITSTATUS(shell(
-                "exec " + program("lacuna") + " run --force -q -o sub/out.lcn -- sh -c 'cd sub; " + there +
-                "rm -r $(readlink out.lcn.recording/shm); cd ..; until rm -r sub; do :; done; exit 0' 2>stderr.txt")),
+  EXPECT_EQ(WEXITSTATUS(shell("exec " + program("lacuna") +
+                              " run --force -q -o sub/out.lcn -- sh -c 'cd sub; " + there +
+                              "rm -r $(readlink out.lcn.recording/shm); cd ..; until rm -r sub; do "
+                              ":; done; exit 0' 2>stderr.txt")),
             1);
   EXPECT_THAT(errorText(), HasSubstr("out.lcn is gone"));
 }
 
 TEST_F(OutputTest, ARecordingThatIsTakenAwayMeanwhileIsNamed) {
-  EXPECT_EQ(WEXITSTATUS(record("sh -c 'until [ -e out.lcn ]; do sleep 0.02; done; readlink out.lcn.recording/shm "
-                               ">segments.txt; until rm -r out.lcn.recording; do :; done; exit 0'")),
+  EXPECT_EQ(WEXITSTATUS(record(
+                "sh -c 'until [ -e out.lcn ]; do sleep 0.02; done; readlink out.lcn.recording/shm "
+                ">segments.txt; until rm -r out.lcn.recording; do :; done; exit 0'")),
             1);
   EXPECT_THAT(errorText(), AllOf(HasSubstr("out.lcn.recording is gone: it was deleted or moved"),
                                  HasSubstr("out.lcn has what processes recorded")));
@@ -218,13 +240,15 @@ TEST_F(OutputTest, ARecordingThatIsTakenAwayMeanwhileIsNamed) {
 }
 
 TEST_F(OutputTest, ARunWhoseFolderWasDeletedLeavesTheNextOneThereAlone) {
-  const auto until = [](const std::string& file) { return "until [ -e " + file + " ]; do sleep 0.02; done; "; };
+  const auto until = [](const std::string& file) {
+    return "until [ -e " + file + " ]; do sleep 0.02; done; ";
+  };
   const std::string run = program("lacuna") + " run --force -q -o out.lcn -- sh -c '";
   shell(run + until("go") + "exit 0' 2>first.txt & first=$!; " + until("out.lcn") +
         "until rm -r out.lcn.recording; do :; done; " + run + ">go; " + until("over") + "exec " +
         program("ending_program") +
-        " exit' 2>stderr.txt & second=$!; wait $first; echo $? >codes.txt; >over; "
-        "wait $second; echo $? >>codes.txt");
+        " exit' 2>stderr.txt & second=$!; wait $first; echo $? >codes.txt; >over; wait $second; "
+        "echo $? >>codes.txt");
   EXPECT_EQ(textOf("codes.txt"), "1\n3\n") << textOf("first.txt") << errorText();
   EXPECT_THAT(textOf("first.txt"), HasSubstr("out.lcn.recording is gone: it was deleted or moved"));
   EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
@@ -239,15 +263,16 @@ TEST_F(OutputTest, RingsThatAreTakenAwayMeanwhileAreNotReportedAsKept) {
                then + "exit 0'"));
   };
   EXPECT_EQ(takenAway("kill -USR2 $PPID; "), 1);
-  EXPECT_THAT(errorText(), AllOf(HasSubstr("out.lcn.recording is gone"), Not(HasSubstr("is kept"))));
+  EXPECT_THAT(errorText(),
+              AllOf(HasSubstr("out.lcn.recording is gone"), Not(HasSubstr("is kept"))));
   expectNoSegments();
   EXPECT_EQ(takenAway(""), 0) << errorText();
   expectNoSegments();
 }
 
 TEST_F(OutputTest, AFileSizeLimitThatIsTooSmallForLacunaIsNamed) {
-  EXPECT_EQ(WEXITSTATUS(
-                shell("ulimit -S -f 8; exec " + program("lacuna") + " run --force -q -o out.lcn -- true 2>stderr.txt")),
+  EXPECT_EQ(WEXITSTATUS(shell("ulimit -S -f 8; exec " + program("lacuna") +
+                              " run --force -q -o out.lcn -- true 2>stderr.txt")),
             127);
   EXPECT_THAT(errorText(), HasSubstr("Remedy: raise the file size limit (ulimit -f)"));
   EXPECT_FALSE(fs::exists(folder_ / "out.lcn.recording"));
@@ -255,29 +280,32 @@ TEST_F(OutputTest, AFileSizeLimitThatIsTooSmallForLacunaIsNamed) {
 
 TEST_F(OutputTest, AProcessThatCannotRecordIsNamedWithTheRemedy) {
   const auto summaryOf = [&](const std::string& limit, const std::string& programs) {
-    shell(program("lacuna") + " run --force --no-report -o out.lcn -- sh -c '" + limit + "; " + programs +
-          "' 2>stderr.txt");
+    shell(program("lacuna") + " run --force --no-report -o out.lcn -- sh -c '" + limit + "; " +
+          programs + "' 2>stderr.txt");
     EXPECT_THAT(errorText(), Not(HasSubstr("no process recorded anything")));
     return errorText();
   };
   const std::string one = program("nvtx_program") + " 0; ";
-  EXPECT_THAT(summaryOf("ulimit -f 100", one), HasSubstr(" could not record: File too large; raise ulimit -f\n"));
-  EXPECT_THAT(summaryOf("ulimit -f 100", one + one + one), HasSubstr("; raise ulimit -f; nor could 2 others\n"));
+  EXPECT_THAT(summaryOf("ulimit -f 100", one),
+              HasSubstr(" could not record: File too large; raise ulimit -f\n"));
+  EXPECT_THAT(summaryOf("ulimit -f 100", one + one + one),
+              HasSubstr("; raise ulimit -f; nor could 2 others\n"));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  EXPECT_THAT(summaryOf("ulimit -v 300000", one), HasSubstr("raise ulimit -v, or give each process less"));
+  EXPECT_THAT(summaryOf("ulimit -v 300000", one),
+              HasSubstr("raise ulimit -v, or give each process less"));
 #endif
 }
 
 TEST_F(OutputTest, TooFewDescriptorsAreNamedAndNothingIsLeft) {
   int refused = 0;
   for (int limit = 4; limit <= 24; ++limit) {
-    const int status = shell("exec 2>stderr.txt; ulimit -n " + std::to_string(limit) + "; exec " + program("lacuna") +
-                             " run -q --force -o out.lcn -- true");
+    const int status = shell("exec 2>stderr.txt; ulimit -n " + std::to_string(limit) + "; exec " +
+                             program("lacuna") + " run -q --force -o out.lcn -- true");
     if (WEXITSTATUS(status) == 0) continue;
     ++refused;
     EXPECT_EQ(WEXITSTATUS(status), 127) << limit;
-    EXPECT_THAT(errorText(),
-                AnyOf(HasSubstr("Remedy: raise ulimit -n"), HasSubstr("error while loading shared libraries")))
+    EXPECT_THAT(errorText(), AnyOf(HasSubstr("Remedy: raise ulimit -n"),
+                                   HasSubstr("error while loading shared libraries")))
         << limit;
     expectNoFilesLeft();
   }
@@ -286,15 +314,18 @@ TEST_F(OutputTest, TooFewDescriptorsAreNamedAndNothingIsLeft) {
 
 TEST_F(OutputTest, AFullDiskIsNamedBeforeTheProgramStarts) {
   fs::create_directory(folder_ / "small");
-  const std::string run = "mount -t tmpfs -o size=4k tmpfs small || exit 77; cd small; " + program("lacuna") +
-                          " run -q --force -o out.lcn -- touch ../started 2>../stderr.txt; code=$?; ls -A; exit $code";
+  const std::string run =
+      "mount -t tmpfs -o size=4k tmpfs small || exit 77; cd small; " + program("lacuna") +
+      " run -q --force -o out.lcn -- touch ../started 2>../stderr.txt; code=$?; ls -A; exit $code";
   int code = 77;
   for (const std::string alone : {"unshare -m", "unshare -Urm"}) {
     if (code == 77) code = WEXITSTATUS(shell(alone + " sh -c '" + run + "' >left.txt"));
   }
   if (code == 77 || code == 1) GTEST_SKIP() << "no file system can be mounted here";
   EXPECT_EQ(code, 127) << errorText();
-  EXPECT_THAT(errorText(), HasSubstr("No space left on device. Remedy: make room there, or choose a file elsewhere"));
+  EXPECT_THAT(
+      errorText(),
+      HasSubstr("No space left on device. Remedy: make room there, or choose a file elsewhere"));
   EXPECT_EQ(textOf("left.txt"), "");
   EXPECT_FALSE(fs::exists(folder_ / "started"));
 }
@@ -310,21 +341,22 @@ TEST_F(OutputTest, AProgramsFileSizeLimitLeavesItAlive) {
   const Reader reader = trace();
   EXPECT_TRUE(rangesOf(reader).empty());
   EXPECT_THAT(logOf(reader), HasSubstr("could not record: File too large; raise ulimit -f"));
-  ASSERT_EQ(
-      WEXITSTATUS(lacuna("-o out.lcn --trace samples --sampler timer -- sh -c 'ulimit -f 100; exec sh -c \"exit 4\"'")),
-      4);
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace samples --sampler timer -- sh -c 'ulimit -f "
+                               "100; exec sh -c \"exit 4\"'")),
+            4);
 }
 
 TEST_F(OutputTest, EventsThatWillBeMissingAreReportedBeforeTheProgramStartsAndInTheLog) {
   const std::string note = "lacuna: NVTX_INJECTION64_PATH is set and empty, which stays";
   for (const std::string quiet : {"-q ", "--no-report "}) {
-    ASSERT_EQ(WEXITSTATUS(shell("NVTX_INJECTION64_PATH= " + program("lacuna") + " run --force " + quiet +
-                                "-o out.lcn -- sh -c 'echo now >&2' 2>stderr.txt")),
+    ASSERT_EQ(WEXITSTATUS(shell("NVTX_INJECTION64_PATH= " + program("lacuna") + " run --force " +
+                                quiet + "-o out.lcn -- sh -c 'echo now >&2' 2>stderr.txt")),
               0);
     EXPECT_EQ(errorText().rfind(note, 0), 0u) << errorText();
     EXPECT_LT(errorText().find(note), errorText().find("now\n")) << errorText();
-    EXPECT_EQ(errorText().find(note, 1) == std::string::npos, quiet == "-q ") << "the summary repeats it\n"
-                                                                              << errorText();
+    EXPECT_EQ(errorText().find(note, 1) == std::string::npos, quiet == "-q ")
+        << "the summary repeats it\n"
+        << errorText();
     EXPECT_THAT(logOf(trace()), HasSubstr(note.substr(8)));
   }
   ASSERT_EQ(WEXITSTATUS(shell("NVTX_INJECTION64_PATH= " + program("lacuna") +
@@ -332,9 +364,10 @@ TEST_F(OutputTest, EventsThatWillBeMissingAreReportedBeforeTheProgramStartsAndIn
             3);
   EXPECT_THAT(logOf(trace("ring.dump-1.lcn")), HasSubstr(note.substr(8)));
   // Where nobody listens the program runs all the same.
-  ASSERT_EQ(WEXITSTATUS(shell("(NVTX_INJECTION64_PATH= " + program("lacuna") +
-                              " run -q --force -o out.lcn -- sh -c 'exit 5'; echo $? >code.txt) 2>&1 | true; " +
-                              "until [ -s code.txt ]; do sleep 0.05; done")),
+  ASSERT_EQ(WEXITSTATUS(shell(
+                "(NVTX_INJECTION64_PATH= " + program("lacuna") +
+                " run -q --force -o out.lcn -- sh -c 'exit 5'; echo $? >code.txt) 2>&1 | true; " +
+                "until [ -s code.txt ]; do sleep 0.05; done")),
             0);
   EXPECT_EQ(textOf("code.txt"), "5\n");
 }
@@ -343,63 +376,76 @@ TEST_F(OutputTest, AProgramOfAnotherUserIsReportedAsOutOfReach) {
   if (geteuid() != 0 || shell("setpriv --version >version.txt 2>&1") != 0) {
     GTEST_SKIP() << "only root can run a program as another user, and setpriv(1) does it";
   }
-  EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- setpriv --reuid=65534 true 2>stderr.txt")), 0);
+  EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- setpriv --reuid=65534 true 2>stderr.txt")),
+            0);
   EXPECT_THAT(errorText(), AllOf(HasSubstr("ran as user 65534, who cannot reach the recording"),
                                  Not(HasSubstr("Only programs with NVTX"))));
   EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- true 2>stderr.txt")), 0);
-  EXPECT_THAT(errorText(), AllOf(Not(HasSubstr("ran as user")), HasSubstr("Only programs with NVTX")));
+  EXPECT_THAT(errorText(),
+              AllOf(Not(HasSubstr("ran as user")), HasSubstr("Only programs with NVTX")));
 }
 
 TEST_F(OutputTest, ProgramsThatTheProgramStartsAndNobodyCanRecordAreNamed) {
   shell(program("lacuna") + " doctor --json >doctor.json");
-  const bool kernelSamples = textOf("doctor.json").find("the kernel samples call chains") != std::string::npos;
+  const bool kernelSamples =
+      textOf("doctor.json").find("the kernel samples call chains") != std::string::npos;
   if (kernelSamples && fs::exists(program("static_program"))) {
     // Also one that lives for a moment, however often.
     const std::string both = program("static_program") + "; " + program("static_program");
-    EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c '" + both + "; exit 4' 2>stderr.txt")), 4);
-    const std::string note = "1 program could not be recorded: " + program("static_program") +
-                             " (static). NVTX and CUDA events of it are missing. Remedy: link it dynamically.";
+    EXPECT_EQ(
+        WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c '" + both + "; exit 4' 2>stderr.txt")),
+        4);
+    const std::string note =
+        "1 program could not be recorded: " + program("static_program") +
+        " (static). NVTX and CUDA events of it are missing. Remedy: link it dynamically.";
     EXPECT_THAT(errorText(), AllOf(HasSubstr(note), Not(HasSubstr("Only programs with NVTX"))));
     EXPECT_THAT(errorText(), HasSubstr(" events from 3 processes, seen from outside only, in "));
     EXPECT_THAT(logOf(trace()), HasSubstr(note));
     // A tool that somebody called in passing is no news, and in the log all the same.
-    EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c 'sleep 1; " + program("static_program") +
-                               "; exit 4' 2>stderr.txt")),
+    EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c 'sleep 1; " +
+                               program("static_program") + "; exit 4' 2>stderr.txt")),
               4);
     EXPECT_THAT(errorText(), Not(HasSubstr("could not be recorded")));
     EXPECT_THAT(logOf(trace()), HasSubstr(note));
   }
-  EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c 'env -i sleep 0.5; exit 4' 2>stderr.txt")), 4);
-  EXPECT_THAT(errorText(), AllOf(HasSubstr("/sleep (environment cleared). "),
-                                 HasSubstr("Remedy: leave it the variables that lacuna run sets.")));
-  EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c 'sleep 0.3; exit 4' 2>stderr.txt")), 4);
+  EXPECT_EQ(
+      WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c 'env -i sleep 0.5; exit 4' 2>stderr.txt")),
+      4);
+  EXPECT_THAT(errorText(),
+              AllOf(HasSubstr("/sleep (environment cleared). "),
+                    HasSubstr("Remedy: leave it the variables that lacuna run sets.")));
+  EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c 'sleep 0.3; exit 4' 2>stderr.txt")),
+            4);
   EXPECT_THAT(errorText(), Not(HasSubstr("could not be recorded")));
 }
 
 TEST_F(OutputTest, ProgramsThatSeeOtherFilesAreJudgedByThose) {
   if (!fs::exists(program("static_program"))) GTEST_SKIP() << "not built";
-  shell("cp \"$(command -v sleep)\" dynamic; cp " + program("static_program") + " static; cp dynamic seen");
+  shell("cp \"$(command -v sleep)\" dynamic; cp " + program("static_program") +
+        " static; cp dynamic seen");
   std::string alone;
   for (const std::string way : {"unshare -m", "unshare -Urm"}) {
     if (alone.empty() && shell(way + " mount --bind static seen 2>mount.txt") == 0) alone = way;
   }
   if (alone.empty()) GTEST_SKIP() << "mounting is not allowed here";
   const auto runWith = [&](const std::string& inside) {
-    loud("--no-report -o out.lcn -- " + alone + " sh -c 'mount --bind " + inside + " seen && ./seen 1' 2>stderr.txt");
+    loud("--no-report -o out.lcn -- " + alone + " sh -c 'mount --bind " + inside +
+         " seen && ./seen 1' 2>stderr.txt");
     return errorText();
   };
-  EXPECT_THAT(runWith("static"),
-              HasSubstr("1 program could not be recorded: " + (folder_ / "seen").string() + " (static)"));
+  EXPECT_THAT(
+      runWith("static"),
+      HasSubstr("1 program could not be recorded: " + (folder_ / "seen").string() + " (static)"));
   fs::copy_file(folder_ / "static", folder_ / "seen", fs::copy_options::overwrite_existing);
   EXPECT_THAT(runWith("dynamic"), Not(HasSubstr("could not be recorded")));
 }
 
 TEST_F(OutputTest, ARecorderThatHangsHoldsNobodyUp) {
   if (!fs::exists(program("libhanging_injection.so"))) GTEST_SKIP() << "not built";
-  EXPECT_EQ(
-      WEXITSTATUS(shell("export LACUNA_INJECTION=" + program("libhanging_injection.so") + "; timeout -s KILL 100 " +
-                        program("lacuna") + " run --force -q -o out.lcn -- sh -c 'exit 6' 2>stderr.txt")),
-      6)
+  EXPECT_EQ(WEXITSTATUS(shell("export LACUNA_INJECTION=" + program("libhanging_injection.so") +
+                              "; timeout -s KILL 100 " + program("lacuna") +
+                              " run --force -q -o out.lcn -- sh -c 'exit 6' 2>stderr.txt")),
+            6)
       << errorText();
 }
 

@@ -14,13 +14,15 @@ using prof::Memcpy;
 
 struct Overlap {
   std::size_t copies = 0;
-  std::size_t ahead = 0;  ///< copies that began before a kernel was done that the program had launched before
+  std::size_t ahead =
+      0;  ///< copies that began before a kernel was done that the program had launched before
 };
 
 Overlap overlapIn(const prof::Reader& reader) {
   std::unordered_map<std::uint64_t, prof::TimeNs> launchedNs;
   const auto calls = *reader.table<prof::ApiCall>();
-  for (std::size_t i = 0; i < reader.rows<prof::ApiCall>(); ++i) launchedNs[calls.correlation[i]] = calls.startNs[i];
+  for (std::size_t i = 0; i < reader.rows<prof::ApiCall>(); ++i)
+    launchedNs[calls.correlation[i]] = calls.startNs[i];
   const auto kernels = *reader.table<Kernel>();
   const auto copies = *reader.table<Memcpy>();
   Overlap out;

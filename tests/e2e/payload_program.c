@@ -28,8 +28,8 @@ static nvtxEventAttributes_t named(const char* name) {
   return event;
 }
 
-static void attach(nvtxEventAttributes_t* event, nvtxPayloadData_t* data, uint64_t schema, const void* at,
-                   size_t size) {
+static void attach(nvtxEventAttributes_t* event, nvtxPayloadData_t* data, uint64_t schema,
+                   const void* at, size_t size) {
   data->schemaId = schema;
   data->size = size;
   data->payload = at;
@@ -54,7 +54,8 @@ static void structures(nvtxDomainHandle_t domain) {
       {0, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "tag", NULL, 8, offsetof(Shape, tag), NULL, NULL}};
   nvtxPayloadSchemaAttr_t schema = {0};
   schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
                      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
   schema.name = "shape";
   schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
@@ -70,7 +71,8 @@ static void structures(nvtxDomainHandle_t domain) {
   nvtxDomainRangePop(domain);
 }
 
-/* A text beyond the length that is kept, and one in which two units of 16 bits are one character. */
+/* A text beyond the length that is kept, and one in which two units of 16 bits are one character.
+ */
 static void texts(nvtxDomainHandle_t domain) {
   char words[3001] = {0};
   for (int i = 0; i < 1000; ++i) memcpy(words + 3 * i, "\xE2\x82\xAC", 3);
@@ -79,10 +81,12 @@ static void texts(nvtxDomainHandle_t domain) {
   attach(&event, &data, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, words, sizeof words);
   nvtxDomainRangePushEx(domain, &event);
   nvtxDomainRangePop(domain);
-  const nvtxPayloadSchemaEntry_t entry = {0, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF16, "word", NULL, 5, 0, NULL, NULL};
+  const nvtxPayloadSchemaEntry_t entry = {
+      0, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF16, "word", NULL, 5, 0, NULL, NULL};
   nvtxPayloadSchemaAttr_t schema = {0};
   schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
   schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
   schema.entries = &entry;
   schema.numEntries = 1;
@@ -102,13 +106,15 @@ static void communicator(void) {
   } Made;
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("NCCL");
   const nvtxPayloadSchemaEntry_t entries[] = {
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", NULL, 0, offsetof(Made, id), NULL, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", NULL, 0, offsetof(Made, id), NULL,
+       NULL},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "No. of ranks", NULL, 0, offsetof(Made, ranks), NULL, NULL},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "Rank", NULL, 0, offsetof(Made, rank), NULL, NULL},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "CUDA device", NULL, 0, offsetof(Made, device), NULL, NULL}};
   nvtxPayloadSchemaAttr_t schema = {0};
   schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
   schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
   schema.entries = entries;
   schema.numEntries = 4;
@@ -142,21 +148,22 @@ static void counters(nvtxDomainHandle_t domain) {
 #define ENTRY_OF(type, field, nvtxType) \
   {0, NVTX_PAYLOAD_ENTRY_TYPE_##nvtxType, #field, NULL, 0, offsetof(Current, field), NULL, NULL},
 
-#define SCHEMA(Name, FIELDS, schemaName, schemaNumber)                                                        \
-  {                                                                                                           \
-    typedef Name Current;                                                                                     \
-    const nvtxPayloadSchemaEntry_t entries[] = {FIELDS(ENTRY_OF)};                                            \
-    nvtxPayloadSchemaAttr_t schema = {0};                                                                     \
-    schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |            \
-                       NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |  \
-                       NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID; \
-    schema.name = schemaName;                                                                                 \
-    schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;                                                            \
-    schema.entries = entries;                                                                                 \
-    schema.numEntries = sizeof entries / sizeof *entries;                                                     \
-    schema.payloadStaticSize = sizeof(Name);                                                                  \
-    schema.schemaId = schemaNumber;                                                                           \
-    nvtxPayloadSchemaRegister(domain, &schema);                                                               \
+#define SCHEMA(Name, FIELDS, schemaName, schemaNumber)                                         \
+  {                                                                                            \
+    typedef Name Current;                                                                      \
+    const nvtxPayloadSchemaEntry_t entries[] = {FIELDS(ENTRY_OF)};                             \
+    nvtxPayloadSchemaAttr_t schema = {0};                                                      \
+    schema.fieldMask =                                                                         \
+        NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |            \
+        NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |  \
+        NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID; \
+    schema.name = schemaName;                                                                  \
+    schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;                                             \
+    schema.entries = entries;                                                                  \
+    schema.numEntries = sizeof entries / sizeof *entries;                                      \
+    schema.payloadStaticSize = sizeof(Name);                                                   \
+    schema.schemaId = schemaNumber;                                                            \
+    nvtxPayloadSchemaRegister(domain, &schema);                                                \
   }
 
 static void training(void) {
@@ -164,19 +171,21 @@ static void training(void) {
   LACUNA_RT_PAYLOADS(SCHEMA)
   nvtxPayloadData_t data;
   nvtxEventAttributes_t event;
-  const LacunaRtQueue queue = {(uint64_t)(uintptr_t)nvtxDomainRegisterStringA(domain, "cpu:0 queue"),
-                               1 << 20,
-                               0,
-                               0,
-                               LACUNA_RT_DEVICE_CPU,
-                               0,
-                               4,
-                               0};
+  const LacunaRtQueue queue = {
+      (uint64_t)(uintptr_t)nvtxDomainRegisterStringA(domain, "cpu:0 queue"),
+      1 << 20,
+      0,
+      0,
+      LACUNA_RT_DEVICE_CPU,
+      0,
+      4,
+      0};
   event = named(LACUNA_RT_MSG_QUEUE);
   attach(&event, &data, LACUNA_RT_QUEUE_SCHEMA_ID, &queue, sizeof queue);
   nvtxDomainMarkEx(domain, &event);
   for (uint64_t i = 1; i <= 4; ++i) {
-    LacunaRtMemory memory = {0x1000 * i, 64, i, 0, 0, 0, LACUNA_RT_MEMORY_ALLOCATE, LACUNA_RT_ROLE_ACTIVATION, 0};
+    LacunaRtMemory memory = {
+        0x1000 * i, 64, i, 0, 0, 0, LACUNA_RT_MEMORY_ALLOCATE, LACUNA_RT_ROLE_ACTIVATION, 0};
     event = named(LACUNA_RT_MSG_MEMORY);
     attach(&event, &data, LACUNA_RT_MEMORY_SCHEMA_ID, &memory, sizeof memory);
     nvtxDomainMarkEx(domain, &event);

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A training loop of the runtime that leaves its device idle for causes that it knows, and prints when:
-/// planted_program STEPS. Prints a line for each stretch: what was planted, its begin and end on CLOCK_MONOTONIC, and
-/// the CPU time that the thread used in it, in nanoseconds. The device has nothing to do in any of them.
+/// A training loop of the runtime that leaves its device idle for causes that it knows, and prints
+/// when: planted_program STEPS. Prints a line for each stretch: what was planted, its begin and end
+/// on CLOCK_MONOTONIC, and the CPU time that the thread used in it, in nanoseconds. The device has
+/// nothing to do in any of them.
 #include <nvtx3/nvToolsExt.h>
 #include <time.h>
 
@@ -79,7 +80,8 @@ int main(int argc, char** argv) {
     };
     work();
     {
-      const rt::LoaderScope wait(rt::LoaderStage::Wait, loader, -1, static_cast<std::uint64_t>(index));
+      const rt::LoaderScope wait(rt::LoaderStage::Wait, loader, -1,
+                                 static_cast<std::uint64_t>(index));
       plant("loader_wait", sleepAWhile);
     }
     work();

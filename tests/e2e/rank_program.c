@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* A rank of a distributed training run, as launcher_program starts it: two forked loader workers load four batches each
- * and send them through a pipe. The rank trains a step on each batch. At the end all ranks meet. `rank_program
- * FAILING`: that rank ends with 7 once the others wait for it. */
+/* A rank of a distributed training run, as launcher_program starts it: two forked loader workers
+ * load four batches each and send them through a pipe. The rank trains a step on each batch. At the
+ * end all ranks meet. `rank_program FAILING`: that rank ends with 7 once the others wait for it. */
 #define _GNU_SOURCE
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
@@ -64,8 +64,8 @@ static void step(struct Loader loader) {
   nvtxRangePop();
 }
 
-/* Each rank writes a word into the meeting's pipe, and rank 0 goes on when it has read the words of all. A failing rank
- * ends when all others wait. */
+/* Each rank writes a word into the meeting's pipe, and rank 0 goes on when it has read the words of
+ * all. A failing rank ends when all others wait. */
 static void allReduce(int rank, int failing) {
   const int sent = numberOf("MEETING_SENT"), heard = numberOf("MEETING_HEARD");
   const int world = numberOf("WORLD_SIZE");

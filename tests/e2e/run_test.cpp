@@ -26,7 +26,8 @@ using prof::Reader;
 class NvtxCoreTest : public RunTest {
  protected:
   void SetUp() override {
-    ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace nvtx -- " + program("nvtx_program") + " 5")), 5);
+    ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace nvtx -- " + program("nvtx_program") + " 5")),
+              5);
   }
 
   /// All of a name, in order of their beginnings.
@@ -59,8 +60,10 @@ class NvtxCoreTest : public RunTest {
 TEST_F(NvtxCoreTest, RangesOfEveryCallAreRecorded) {
   const Reader reader = trace();
   const std::map<std::string, int> expected{
-      {"outer", 1},   {"weit: äöü", 1}, {"push ex", 1},   {"start ex", 1},         {"start", 1},
-      {"start ü", 1}, {"step", 4},      {"schritt ö", 1}, {"crossing threads", 1}, {"in the worker", 1}};
+      {"outer", 1},        {"weit: äöü", 1}, {"push ex", 1},
+      {"start ex", 1},     {"start", 1},     {"start ü", 1},
+      {"step", 4},         {"schritt ö", 1}, {"crossing threads", 1},
+      {"in the worker", 1}};
   EXPECT_EQ(rangesOf(reader), expected);
   const auto ranges = *reader.table<prof::Range>();
   // The thread sanitizer adds threads of its own to the program.
@@ -105,14 +108,16 @@ TEST_F(NvtxCoreTest, RangesAndMarksHaveTheirDomainCategoryAndColour) {
 TEST_F(NvtxCoreTest, PayloadsOfEveryTypeHaveTheirBits) {
   const Reader reader = trace();
   using Type = prof::PayloadType;
-  const std::vector<std::pair<Type, std::uint64_t>> expected{{Type::U64, UINT64_MAX - 1},
-                                                             {Type::I64, std::bit_cast<std::uint64_t>(INT64_MIN + 1)},
-                                                             {Type::F64, std::bit_cast<std::uint64_t>(0.5)},
-                                                             {Type::U32, UINT32_MAX - 1},
-                                                             {Type::I32, std::bit_cast<std::uint32_t>(-7)},
-                                                             {Type::F32, std::bit_cast<std::uint32_t>(0.25f)}};
+  const std::vector<std::pair<Type, std::uint64_t>> expected{
+      {Type::U64, UINT64_MAX - 1},
+      {Type::I64, std::bit_cast<std::uint64_t>(INT64_MIN + 1)},
+      {Type::F64, std::bit_cast<std::uint64_t>(0.5)},
+      {Type::U32, UINT32_MAX - 1},
+      {Type::I32, std::bit_cast<std::uint32_t>(-7)},
+      {Type::F32, std::bit_cast<std::uint32_t>(0.25f)}};
   std::vector<std::pair<Type, std::uint64_t>> found;
-  for (const prof::Mark& mark : marksNamed(reader, "payload")) found.emplace_back(mark.payloadType, mark.payload);
+  for (const prof::Mark& mark : marksNamed(reader, "payload"))
+    found.emplace_back(mark.payloadType, mark.payload);
   EXPECT_EQ(found, expected);
 }
 
@@ -146,13 +151,16 @@ TEST_F(RunTest, NotesWhatItsOwnEventsCost) {
   std::map<std::string, double> costs;
   // It gives up measuring after five seconds, for which a machine may be held up.
   for (int i = 0; i < 5 && costs.empty(); ++i) {
-    ASSERT_EQ(shell("mkdir -p tmp; TMPDIR=$PWD/tmp " + program("lacuna") + " run --force -q -o out.lcn -- true"), 0);
+    ASSERT_EQ(shell("mkdir -p tmp; TMPDIR=$PWD/tmp " + program("lacuna") +
+                    " run --force -q -o out.lcn -- true"),
+              0);
     EXPECT_TRUE(fs::is_empty(folder_ / "tmp"));
     const Reader reader = trace();
     const auto rows = *reader.table<prof::Environment>();
     for (std::size_t row = 0; row < rows.key.size(); ++row) {
       const std::string key(reader.text(rows.key[row]));
-      if (key.starts_with("self.cost.")) costs[key] = std::stod(std::string(reader.text(rows.value[row])));
+      if (key.starts_with("self.cost."))
+        costs[key] = std::stod(std::string(reader.text(rows.value[row])));
     }
   }
   for (const char* kind : {"self.cost.range", "self.cost.mark"}) {
@@ -206,8 +214,9 @@ TEST_F(RunTest, WhatARangeLearnsAtItsEndIsAMarkThere) {
     EXPECT_EQ(reader.text(marks.name[i]), "end of range");
     EXPECT_EQ(reader.text(marks.text[i]),
               "NCCL communicator ID=18446744073709551615 No. of ranks=8 Rank=5 CUDA device=1");
-    const auto range = std::find_if(ranges.name.begin(), ranges.name.end(),
-                                    [&](prof::StringId id) { return reader.text(id) == "ncclCommInitRank"; });
+    const auto range = std::find_if(ranges.name.begin(), ranges.name.end(), [&](prof::StringId id) {
+      return reader.text(id) == "ncclCommInitRank";
+    });
     const auto row = ranges.row(static_cast<std::size_t>(range - ranges.name.begin()));
     EXPECT_GE(marks.timeNs[i], row.startNs);
     EXPECT_LE(marks.timeNs[i], row.startNs + row.durNs);
@@ -226,7 +235,8 @@ TEST_F(RunTest, TextsOfPayloadsAreCompleteCharacters) {
   EXPECT_EQ(texts["long"].size(), 2046u) << "not the two bytes of a third that fit";
   EXPECT_TRUE(texts["long"].ends_with("\xE2\x82\xAC"));
   const std::string character = "\xF0\x9F\x98\x80";
-  EXPECT_EQ(texts["wide"], "word=" + character + "a\xEF\xBF\xBD") << "and what is half a character says so";
+  EXPECT_EQ(texts["wide"], "word=" + character + "a\xEF\xBF\xBD")
+      << "and what is half a character says so";
 }
 
 TEST_F(RunTest, ReadsNestedPayloadsArraysUnionsAndPointers) {
@@ -239,7 +249,8 @@ TEST_F(RunTest, ReadsNestedPayloadsArraysUnionsAndPointers) {
   EXPECT_EQ(texts[0], "corner={x=-1 y=2} sizes=[3,4,5] count=6 points=[{x=7 y=8},{x=9 y=10}]");
   EXPECT_EQ(texts[1], "which=0 value={real=0.25} label=a sizes=[4,5,6]");
   EXPECT_EQ(texts[2], "which=1 value={whole=-7} label=b sizes=[4,5,6]");
-  EXPECT_NE(texts[3].find("payload of 32 bytes"), std::string::npos) << "no such member: " << texts[3];
+  EXPECT_NE(texts[3].find("payload of 32 bytes"), std::string::npos)
+      << "no such member: " << texts[3];
 }
 
 TEST_F(RunTest, FollowsOffsetsAndLengthsThatLieElsewhere) {
@@ -249,10 +260,13 @@ TEST_F(RunTest, FollowsOffsetsAndLengthsThatLieElsewhere) {
   const auto marks = *reader.table<prof::Mark>();
   for (const auto id : marks.text) texts.emplace_back(reader.text(id));
   ASSERT_GE(texts.size(), 8u);
-  EXPECT_EQ(texts[4], "words=far off tail=[-8,9] shape=[2,3] grid=[1,2,3,4,5,6]") << "and no secret";
-  EXPECT_NE(texts[5].find("payload of 40 bytes"), std::string::npos) << "beyond its end: " << texts[5];
+  EXPECT_EQ(texts[4], "words=far off tail=[-8,9] shape=[2,3] grid=[1,2,3,4,5,6]")
+      << "and no secret";
+  EXPECT_NE(texts[5].find("payload of 40 bytes"), std::string::npos)
+      << "beyond its end: " << texts[5];
   EXPECT_EQ(texts[6], "cells=[10,20,30,40]");
-  EXPECT_NE(texts[7].find("payload of 16 bytes"), std::string::npos) << "more than there is: " << texts[7];
+  EXPECT_NE(texts[7].find("payload of 16 bytes"), std::string::npos)
+      << "more than there is: " << texts[7];
 }
 
 TEST_F(RunTest, NumbersOf128BitsAreWhole) {
@@ -269,33 +283,38 @@ TEST_F(RunTest, NumbersOf128BitsAreWhole) {
 }
 
 /// "name text" of each mark of a category, and what it points to.
-std::vector<std::pair<std::string, std::uint64_t>> marksOf(const Reader& reader, const std::string& category) {
+std::vector<std::pair<std::string, std::uint64_t>> marksOf(const Reader& reader,
+                                                           const std::string& category) {
   const auto marks = *reader.table<prof::Mark>();
   std::vector<std::pair<std::string, std::uint64_t>> logged;
   for (std::size_t i = 0; i < marks.name.size(); ++i) {
     if (reader.text(marks.category[i]) != category) continue;
-    logged.emplace_back(std::string(reader.text(marks.name[i])) + " " + std::string(reader.text(marks.text[i])),
-                        marks.payload[i]);
+    logged.emplace_back(
+        std::string(reader.text(marks.name[i])) + " " + std::string(reader.text(marks.text[i])),
+        marks.payload[i]);
   }
   return logged;
 }
 
 TEST_F(RunTest, RegionsOfCudaArraysAreMarks) {
   ASSERT_EQ(WEXITSTATUS(record(program("extension_program"))), 0);
-  const std::vector<std::pair<std::string, std::uint64_t>> expected{{"register offset=0,0,0 extent=64,32,1", 0x1000},
-                                                                    {"register offset=8,0,0 extent=16,1,1", 0x2000},
-                                                                    {"resize offset=8,0,0 extent=24,1,1", 0x2000},
-                                                                    {"unregister offset=0,0,0 extent=64,32,1", 0x1000},
-                                                                    {"unregister offset=8,0,0 extent=24,1,1", 0x2000}};
+  const std::vector<std::pair<std::string, std::uint64_t>> expected{
+      {"register offset=0,0,0 extent=64,32,1", 0x1000},
+      {"register offset=8,0,0 extent=16,1,1", 0x2000},
+      {"resize offset=8,0,0 extent=24,1,1", 0x2000},
+      {"unregister offset=0,0,0 extent=64,32,1", 0x1000},
+      {"unregister offset=8,0,0 extent=24,1,1", 0x2000}};
   EXPECT_EQ(marksOf(trace(), "memory array"), expected);
   const auto names = marksOf(trace(), "memory name");
-  EXPECT_EQ(std::count(names.begin(), names.end(), std::pair<std::string, std::uint64_t>("table of sines ", 0x2000)),
+  EXPECT_EQ(std::count(names.begin(), names.end(),
+                       std::pair<std::string, std::uint64_t>("table of sines ", 0x2000)),
             1);
 }
 
 TEST_F(RunTest, AnArrayMayBeTheFirstEventOfTheDefaultDomain) {
   ASSERT_EQ(WEXITSTATUS(record("timeout 100 " + program("extension_program") + " array")), 0);
-  const std::vector<std::pair<std::string, std::uint64_t>> expected{{"resize offset=8,0,0 extent=16,1,1", 0x2000}};
+  const std::vector<std::pair<std::string, std::uint64_t>> expected{
+      {"resize offset=8,0,0 extent=16,1,1", 0x2000}};
   EXPECT_EQ(marksOf(trace(), "memory array"), expected);
 }
 
@@ -343,7 +362,8 @@ TEST_F(RunTest, DeferredEventsStandWhereTheirClocksSay) {
   EXPECT_EQ(late["corrected clock"][0].durNs, 1'000'000) << "by the last statement on it";
   const auto samples = *reader.table<prof::CounterSample>();
   std::map<double, prof::TimeNs> level;
-  for (std::size_t i = 0; i < samples.value.size(); ++i) level[samples.value[i]] = samples.timeNs[i];
+  for (std::size_t i = 0; i < samples.value.size(); ++i)
+    level[samples.value[i]] = samples.timeNs[i];
   EXPECT_EQ(level[10], first.startNs);
   EXPECT_EQ(level[30], first.startNs + 2000);
   const auto environment = *reader.table<prof::Environment>();
@@ -357,9 +377,9 @@ TEST_F(RunTest, HeapsAndRegionsAreAllocations) {
   const Reader reader = trace();
   const auto rows = *reader.table<prof::Allocation>();
   using Action = prof::MemoryAction;
-  const std::vector<Action> expected{Action::Reserve, Action::Allocate, Action::Allocate, Action::Free,
-                                     Action::Free,    Action::Allocate, Action::Allocate, Action::Free,
-                                     Action::Free,    Action::Release};
+  const std::vector<Action> expected{
+      Action::Reserve,  Action::Allocate, Action::Allocate, Action::Free, Action::Free,
+      Action::Allocate, Action::Allocate, Action::Free,     Action::Free, Action::Release};
   ASSERT_EQ(rows.action, expected);
   EXPECT_EQ(reader.text(rows.tensor[0]), "my pool");
   EXPECT_EQ(rows.bytes[0], 4096u);
@@ -371,7 +391,8 @@ TEST_F(RunTest, HeapsAndRegionsAreAllocations) {
   bool named = false;
   const auto marks = *reader.table<prof::Mark>();
   for (std::size_t i = 0; i < marks.name.size(); ++i) {
-    named |= reader.text(marks.name[i]) == "weights" && reader.text(marks.category[i]) == "memory name";
+    named |=
+        reader.text(marks.name[i]) == "weights" && reader.text(marks.category[i]) == "memory name";
   }
   EXPECT_TRUE(named);
 }
@@ -414,22 +435,24 @@ TEST_P(EndingTest, LosesNothingAndPassesTheEndOn) {
   expectNothingLeft();
 }
 
-INSTANTIATE_TEST_SUITE_P(Matrix, EndingTest,
-                         testing::Values(Ending{"exit", 0, 3, {{"before", 1000}}},
-                                         Ending{"thread", 0, 7, {{"before", 1000}, {"thread", 100}}},
-                                         Ending{"abort", SIGABRT, 0, {{"before", 1000}}},
-                                         Ending{"segv", SIGSEGV, 0, {{"before", 1000}}},
-                                         Ending{"kill", SIGKILL, 0, {{"before", 1000}}},
-                                         Ending{"exec", 0, 3, {{"before", 2000}}},
-                                         Ending{"fork", 0, 0, {{"before", 1000}, {"child", 500}}},
-                                         Ending{"daemon", 0, 0, {{"before", 1000}, {"daemon", 500}}},
-                                         Ending{"children", 0, 0, {{"before", 1000}, {"child", 1000}}}),
-                         [](const auto& info) { return std::string(info.param.how); });
+INSTANTIATE_TEST_SUITE_P(
+    Matrix, EndingTest,
+    testing::Values(Ending{"exit", 0, 3, {{"before", 1000}}},
+                    Ending{"thread", 0, 7, {{"before", 1000}, {"thread", 100}}},
+                    Ending{"abort", SIGABRT, 0, {{"before", 1000}}},
+                    Ending{"segv", SIGSEGV, 0, {{"before", 1000}}},
+                    Ending{"kill", SIGKILL, 0, {{"before", 1000}}},
+                    Ending{"exec", 0, 3, {{"before", 2000}}},
+                    Ending{"fork", 0, 0, {{"before", 1000}, {"child", 500}}},
+                    Ending{"daemon", 0, 0, {{"before", 1000}, {"daemon", 500}}},
+                    Ending{"children", 0, 0, {{"before", 1000}, {"child", 1000}}}),
+    [](const auto& info) { return std::string(info.param.how); });
 
 TEST_F(RunTest, PassesStandardInputOn) {
-  EXPECT_EQ(WEXITSTATUS(shell("echo hello | " + program("lacuna") + " run --force -q -o out.lcn -- " +
-                              program("ending_program") + " stdin")),
-            21);
+  EXPECT_EQ(
+      WEXITSTATUS(shell("echo hello | " + program("lacuna") + " run --force -q -o out.lcn -- " +
+                        program("ending_program") + " stdin")),
+      21);
 }
 
 TEST_F(RunTest, HandsSignalsOn) {
@@ -440,7 +463,8 @@ TEST_F(RunTest, HandsSignalsOn) {
 }
 
 TEST_F(RunTest, CaptureRangeBoundsTheRecording) {
-  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --capture-range outer -- " + program("nvtx_program"))), 0);
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --capture-range outer -- " + program("nvtx_program"))),
+            0);
   const auto counts = rangesOf(trace());
   EXPECT_EQ(counts.count("outer"), 1u);
   EXPECT_EQ(counts.count("step"), 0u);
@@ -448,8 +472,10 @@ TEST_F(RunTest, CaptureRangeBoundsTheRecording) {
 
 TEST_F(RunTest, HandsArgumentsOnAsTheyAre) {
   std::ofstream(folder_ / "arguments.sh") << "printf '<%s>' \"$@\" >arguments.txt\n";
-  const std::string words = "sh arguments.sh --fault none -o b -- c 'd e' -q --steps=3 '' '[0,1]' '[]' '[\"a\"]'";
-  const std::string same = "<--fault><none><-o><b><--><c><d e><-q><--steps=3><><[0,1]><[]><[\"a\"]>";
+  const std::string words =
+      "sh arguments.sh --fault none -o b -- c 'd e' -q --steps=3 '' '[0,1]' '[]' '[\"a\"]'";
+  const std::string same =
+      "<--fault><none><-o><b><--><c><d e><-q><--steps=3><><[0,1]><[]><[\"a\"]>";
   ASSERT_EQ(WEXITSTATUS(record(words)), 0);
   EXPECT_EQ(textOf("arguments.txt"), same);
   // Without -- too: with the program begins what is its own.
@@ -476,12 +502,17 @@ TEST_F(RunTest, EndsWithTheReportAndKeepsTheExitCode) {
 }
 
 TEST_F(RunTest, AKilledRecordingIsRecoveredFromItsFolder) {
-  std::ofstream(folder_ / "program.sh") << "echo $$ >pid.txt\nexec " << program("ending_program") << " wait\n";
-  shell(program("lacuna") + " run --force -q -o out.lcn -- sh program.sh & run=$!; " + untilThere("place.txt", "$run") +
-        "pid=$(cat pid.txt); kill -KILL $run; kill -TERM $pid; " + untilGone("$pid"));
+  std::ofstream(folder_ / "program.sh")
+      << "echo $$ >pid.txt\nexec " << program("ending_program") << " wait\n";
+  shell(program("lacuna") + " run --force -q -o out.lcn -- sh program.sh & run=$!; " +
+        untilThere("place.txt", "$run") + "pid=$(cat pid.txt); kill -KILL $run; kill -TERM $pid; " +
+        untilGone("$pid"));
   ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
-  EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ --force -o out.lcn >recovered.txt")), 0);
-  EXPECT_NE(textOf("recovered.txt").find("from 1 process"), std::string::npos) << textOf("recovered.txt");
+  EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") +
+                              " recover out.lcn.recording/ --force -o out.lcn >recovered.txt")),
+            0);
+  EXPECT_NE(textOf("recovered.txt").find("from 1 process"), std::string::npos)
+      << textOf("recovered.txt");
   EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
   expectNothingLeft();
 }
@@ -497,7 +528,8 @@ TEST_F(RunTest, BadUseIsReportedClearly) {
       {"--bogus -- true", 2, "--bogus"},
       {"--epochs 3", 2, "put -- before the program"},
       {"--trce nvtx -- true", 2,
-       "there is no option '--trce'; did you mean '--trace'? `lacuna run --help` lists the options\n"},
+       "there is no option '--trce'; did you mean '--trace'? `lacuna run --help` lists the "
+       "options\n"},
       {"--ring 1000T -- true", 2, "--ring is more than the memory of this machine"},
       {"--trace nvidia -- true", 2, "does not know 'nvidia'"},
       {"-o a.lcn -o b.lcn -- true", 2, "--output is given more than once: leave all but one out"},
@@ -507,12 +539,14 @@ TEST_F(RunTest, BadUseIsReportedClearly) {
       {"--ring 5X -- true", 2, "5X"},
       {"--dump-on tuesday --ring 1M -- true", 2, "tuesday"},
       {"--delay soon -- true", 2, "soon"},
-      {"--trace samples --sampler hourglass -- true", 2, "does not know 'hourglass'. Known: auto, perf, timer, proc"},
+      {"--trace samples --sampler hourglass -- true", 2,
+       "does not know 'hourglass'. Known: auto, perf, timer, proc"},
       {"--sampler timer -- true", 2, "Add samples to --trace"},
       {"-o out.lcn -- no-such-program", 127, "no program 'no-such-program' was found on the PATH"},
       {"-o out.lcn -- ./no-such-program", 127, "there is no program './no-such-program'"},
       {"-o out.lcn -- .", 127, "'.'"},
-      {"-o out.lcn -- ./damaged", 127, "cannot run ./damaged: Exec format error. It is damaged, or built for another"},
+      {"-o out.lcn -- ./damaged", 127,
+       "cannot run ./damaged: Exec format error. It is damaged, or built for another"},
       {"-o /no/such/folder/out.lcn -- true", 127, "there is no folder /no/such/folder"},
       {"-o /proc/out.lcn -- true", 127, "choose a file elsewhere with -o"},
       {"-o . -- true", 127, "it is a folder"},
@@ -532,22 +566,24 @@ TEST_F(RunTest, BadUseIsReportedClearly) {
 TEST_F(RunTest, ABadInjectionPathIsReportedClearly) {
   const std::string run = program("lacuna") + " run --force --no-report -o out.lcn -- ";
   EXPECT_EQ(WEXITSTATUS(shell("LACUNA_INJECTION=/bin/sh " + run + "true 2>stderr.txt")), 127);
-  EXPECT_NE(errorText().find("/bin/sh is not lacuna's injected library"), std::string::npos) << errorText();
+  EXPECT_NE(errorText().find("/bin/sh is not lacuna's injected library"), std::string::npos)
+      << errorText();
   EXPECT_EQ(WEXITSTATUS(shell("LACUNA_INJECTION=/no/such.so " + run + "true 2>stderr.txt")), 127);
   EXPECT_NE(errorText().find("/no/such.so does not exist"), std::string::npos) << errorText();
   expectNothingLeft();
   // The user's own choice stays, good or bad, and NVTX would not report that it is bad.
-  EXPECT_EQ(WEXITSTATUS(shell("NVTX_INJECTION64_PATH=/no/such.so " + run + program("nvtx_program") + " 2>stderr.txt")),
+  EXPECT_EQ(WEXITSTATUS(shell("NVTX_INJECTION64_PATH=/no/such.so " + run + program("nvtx_program") +
+                              " 2>stderr.txt")),
             0);
-  EXPECT_NE(errorText().find(
-                "NVTX_INJECTION64_PATH is already set to /no/such.so, which does not exist but stays: no library "
-                "is loaded by it"),
+  EXPECT_NE(errorText().find("NVTX_INJECTION64_PATH is already set to /no/such.so, which does not "
+                             "exist but stays: no library is loaded by it"),
             std::string::npos)
       << errorText();
   EXPECT_EQ(errorText().find("no process recorded anything"), std::string::npos) << errorText();
   shell("NVTX_INJECTION64_PATH=/etc/passwd " + run + program("nvtx_program") + " 2>stderr.txt");
-  EXPECT_NE(errorText().find("set to /etc/passwd, which is no library but stays: no library is loaded"),
-            std::string::npos)
+  EXPECT_NE(
+      errorText().find("set to /etc/passwd, which is no library but stays: no library is loaded"),
+      std::string::npos)
       << errorText();
 }
 
@@ -556,7 +592,9 @@ TEST_F(RunTest, AStaticProgramRunsAndTheSummarySaysWhatIsMissing) {
   EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " run --force --no-report -o out.lcn -- " +
                               program("static_program") + " 2>stderr.txt")),
             9);
-  EXPECT_NE(errorText().find("is statically linked and cannot load the recorder"), std::string::npos) << errorText();
+  EXPECT_NE(errorText().find("is statically linked and cannot load the recorder"),
+            std::string::npos)
+      << errorText();
   expectNothingLeft();
 }
 
@@ -567,12 +605,13 @@ TEST_F(RunTest, ASetUserIdProgramRunsAndTheSummarySaysWhatIsMissing) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a program to another user";
   fs::copy_file(program("ending_program"), folder_ / "other");
   // One that could write into the recording, if it wanted to.
-  std::ofstream(folder_ / "program.sh") << "chmod 0777 . $LACUNA_RECORDING $LACUNA_RECORDING/shm/\n"
-                                        << "chmod 0644 $LACUNA_RECORDING/settings\n"
-                                        << "./other wait & other=$!\n"
-                                        << untilThere("place.txt", "$other")
-                                        << "find $LACUNA_RECORDING/ $LACUNA_RECORDING/shm/ -name '*.lcr' >found.txt\n"
-                                        << "kill $other\n";
+  std::ofstream(folder_ / "program.sh")
+      << "chmod 0777 . $LACUNA_RECORDING $LACUNA_RECORDING/shm/\n"
+      << "chmod 0644 $LACUNA_RECORDING/settings\n"
+      << "./other wait & other=$!\n"
+      << untilThere("place.txt", "$other")
+      << "find $LACUNA_RECORDING/ $LACUNA_RECORDING/shm/ -name '*.lcr' >found.txt\n"
+      << "kill $other\n";
   const std::string run = program("lacuna") + " run --force --no-report -o out.lcn -- ";
   const auto expectErrorText = [&](uid_t user, gid_t group, mode_t mode, const std::string& words) {
     const std::string other = folder_ / "other";
@@ -596,7 +635,9 @@ TEST_F(RunTest, TheLoaderRunsAProgramThatIsRecorded) {
   const fs::path loader = "/lib64/ld-linux-x86-64.so.2";
   if (!fs::exists(loader)) GTEST_SKIP() << "no loader at " << loader;
   const std::string run = program("lacuna") + " run --force --no-report -o out.lcn -- ";
-  EXPECT_EQ(WEXITSTATUS(shell(run + loader.string() + " " + program("ending_program") + " exit 2>stderr.txt")), 3);
+  EXPECT_EQ(WEXITSTATUS(shell(run + loader.string() + " " + program("ending_program") +
+                              " exit 2>stderr.txt")),
+            3);
   EXPECT_EQ(errorText().find("statically linked"), std::string::npos) << errorText();
   EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
 }
@@ -607,7 +648,8 @@ TEST_F(RunTest, CallsOfNcclHaveTheirBytesCommunicatorRootPeerAndReduction) {
 #endif
   const std::string run = program("lacuna") + " run --force -q -o out.lcn --trace nccl -- ";
   ASSERT_EQ(WEXITSTATUS(shell(run + program("libraries_program") + " >found.txt 2>stderr.txt")), 0);
-  if (textOf("found.txt").find("nccl, all calls") == std::string::npos) GTEST_SKIP() << "no NCCL that takes them";
+  if (textOf("found.txt").find("nccl, all calls") == std::string::npos)
+    GTEST_SKIP() << "no NCCL that takes them";
   const Reader reader = trace();
   const auto rows = *reader.table<prof::Range>();
   std::vector<std::string> calls;
@@ -615,22 +657,26 @@ TEST_F(RunTest, CallsOfNcclHaveTheirBytesCommunicatorRootPeerAndReduction) {
     const std::string text(reader.text(rows.text[i]));
     if (text.empty() || reader.text(rows.domain[i]) != "NCCL") continue;
     EXPECT_EQ(rows.payloadType[i], prof::PayloadType::U64);
-    EXPECT_NE(text.find(" Message size [bytes]=" + std::to_string(rows.payload[i])), std::string::npos) << text;
+    EXPECT_NE(text.find(" Message size [bytes]=" + std::to_string(rows.payload[i])),
+              std::string::npos)
+        << text;
     calls.push_back(std::string(reader.text(rows.name[i])) + ' ' + text);
   }
-  const auto call = [](const std::string& name, std::uint64_t communicator, int bytes, const std::string& more) {
+  const auto call = [](const std::string& name, std::uint64_t communicator, int bytes,
+                       const std::string& more) {
     return name + " NCCL communicator ID=" + std::to_string(communicator) +
            " Message size [bytes]=" + std::to_string(bytes) + more;
   };
   constexpr std::uint64_t kOne = 81985529216486895u, kOther = 1147797409030816545u;
-  const std::vector<std::string> expected{call("ncclAllReduce", 0, 4096, " Reduction operation=Sum"),
-                                          call("ncclAllReduce", kOne, 4096, " Reduction operation=Max"),
-                                          call("ncclReduceScatter", kOther, 2000, " Reduction operation=Avg"),
-                                          call("ncclBroadcast", kOne, 80, " Root=3"),
-                                          call("ncclReduce", kOther, 80, " Root=5 Reduction operation=Min"),
-                                          call("ncclAllGather", kOne, 14, ""),
-                                          call("ncclSend", kOne, 200, " Peer rank=6"),
-                                          call("ncclRecv", kOther, 200, " Peer rank=7")};
+  const std::vector<std::string> expected{
+      call("ncclAllReduce", 0, 4096, " Reduction operation=Sum"),
+      call("ncclAllReduce", kOne, 4096, " Reduction operation=Max"),
+      call("ncclReduceScatter", kOther, 2000, " Reduction operation=Avg"),
+      call("ncclBroadcast", kOne, 80, " Root=3"),
+      call("ncclReduce", kOther, 80, " Root=5 Reduction operation=Min"),
+      call("ncclAllGather", kOne, 14, ""),
+      call("ncclSend", kOne, 200, " Peer rank=6"),
+      call("ncclRecv", kOther, 200, " Peer rank=7")};
   EXPECT_EQ(calls, expected);
 }
 
@@ -647,7 +693,8 @@ TEST_F(RunTest, LibrariesAnnotateWhereTheirSwitchIsOn) {
   const auto rows = *reader.table<prof::Range>();
   std::set<std::string> seen;
   for (std::size_t i = 0; i < rows.name.size(); ++i) {
-    seen.insert(std::string(reader.text(rows.domain[i])) + " " + std::string(reader.text(rows.name[i])));
+    seen.insert(std::string(reader.text(rows.domain[i])) + " " +
+                std::string(reader.text(rows.name[i])));
   }
   const auto expectFrom = [&](const char* library, const char* range) {
     EXPECT_EQ(seen.count(range), found.find(library) != std::string::npos ? 1u : 0u) << range;

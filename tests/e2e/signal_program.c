@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* A program with signals of its own: handles SIGPROF, SIGURG and every real-time signal but `signal_program FREE` of
- * them. It computes for a while. It ends with 0 when every signal that it sent came, and no other. `rude` as a second
- * argument: sends itself signals that it does not handle, and ends by the last. */
+/* A program with signals of its own: handles SIGPROF, SIGURG and every real-time signal but
+ * `signal_program FREE` of them. It computes for a while. It ends with 0 when every signal that it
+ * sent came, and no other. `rude` as a second argument: sends itself signals that it does not
+ * handle, and ends by the last. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>

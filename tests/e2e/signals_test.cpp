@@ -70,21 +70,23 @@ class SignalTest : public RunTest {
   }
   /// In a shell: until the process is stopped.
   static std::string untilStopped(const std::string& process) {
-    return "for i in $(seq 600); do grep -q '^State:.T' /proc/" + process + "/status && break; sleep 0.05; done; ";
+    return "for i in $(seq 600); do grep -q '^State:.T' /proc/" + process +
+           "/status && break; sleep 0.05; done; ";
   }
 
   int terminal_ = -1;
 };
 
 TEST_F(SignalTest, AProgramThatIsStoppedAndContinuedByItselfGoesOn) {
-  const std::string script =
-      "(" + untilStopped("$$") + untilStopped("$PPID") + "kill -CONT $$) & kill -STOP $$; echo resumed >resumed.txt";
+  const std::string script = "(" + untilStopped("$$") + untilStopped("$PPID") +
+                             "kill -CONT $$) & kill -STOP $$; echo resumed >resumed.txt";
   EXPECT_EQ(WEXITSTATUS(statusOf(start({"sh", "-c", script}, [] {}))), 0);
   EXPECT_EQ(textOf("resumed.txt"), "resumed\n");
 }
 
 TEST_F(SignalTest, AProgramThatIsKilledWhileStoppedEndsTheRun) {
-  const std::string script = "(" + untilStopped("$$") + untilStopped("$PPID") + "kill -KILL $$) & kill -STOP $$";
+  const std::string script =
+      "(" + untilStopped("$$") + untilStopped("$PPID") + "kill -KILL $$) & kill -STOP $$";
   expectKilledBy(SIGKILL, start({"sh", "-c", script}, [] {}));
   EXPECT_TRUE(fs::exists(folder_ / "out.lcn")) << "it was not the run that was killed";
 }
@@ -131,7 +133,8 @@ TEST_F(SignalTest, WhatIsIgnoredAroundTheRunIsIgnoredInTheProgram) {
 }
 
 TEST_F(SignalTest, AHangupThatIsIgnoredLeavesBackgroundProcessesRecorded) {
-  std::ofstream(folder_ / "program.sh") << "echo $$ >pid.txt; exec " << program("ending_program") << " background\n";
+  std::ofstream(folder_ / "program.sh")
+      << "echo $$ >pid.txt; exec " << program("ending_program") << " background\n";
   const pid_t run = start({"sh", "program.sh"}, [] { signal(SIGHUP, SIG_IGN); });
   ASSERT_TRUE(appears("place.txt"));
   // Gone: its end has been seen, and what runs on is waited for.

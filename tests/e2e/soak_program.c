@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* soak_program THREADS SECONDS RANGES_PER_SECOND: ranges of a registered string, from each thread so many a second, or
- * as fast as it can with 0. Prints how many there were in all. */
+/* soak_program THREADS SECONDS RANGES_PER_SECOND: ranges of a registered string, from each thread
+ * so many a second, or as fast as it can with 0. Prints how many there were in all. */
 #define _GNU_SOURCE
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>

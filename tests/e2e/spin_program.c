@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Computes and knows no annotations: spin_program MS, in its first thread, in another named "spinner", and in a forked
- * child, each of which lingers at its end. */
+/* Computes and knows no annotations: spin_program MS, in its first thread, in another named
+ * "spinner", and in a forked child, each of which lingers at its end. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>

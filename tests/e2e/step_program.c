@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Steps of a given length with ten ranges in each; one step may be slow: step_program NAME STEPS MS [SLOW MS]. Before
- * each step that the environment variable HOLD lists (as 10,20) the file `at-STEP` is made, and `go-STEP` waited for, a
- * minute at most. PUSH names the way the steps are pushed: wide, registered, or (without it) as plain text. */
+/* Steps of a given length with ten ranges in each; one step may be slow: step_program NAME STEPS MS
+ * [SLOW MS]. Before each step that the environment variable HOLD lists (as 10,20) the file
+ * `at-STEP` is made, and `go-STEP` waited for, a minute at most. PUSH names the way the steps are
+ * pushed: wide, registered, or (without it) as plain text. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>

@@ -16,15 +16,15 @@ namespace {
 
 using prof::Reader;
 
-/// A shell that starts a launcher, which starts two ranks with sessions of their own, and each rank forks two loader
-/// workers: seven processes.
+/// A shell that starts a launcher, which starts two ranks with sessions of their own, and each rank
+/// forks two loader workers: seven processes.
 class TreeTest : public RunTest {
  protected:
   static constexpr int kRanks = 2, kWorkers = 2, kBatches = 4;  // of rank_program
 
   int launch(const std::string& sources, const std::string& failing = "") {
-    std::ofstream(folder_ / "job.sh") << program("launcher_program") << " 2 " << program("rank_program") << ' '
-                                      << failing << "\nexit $?\n";
+    std::ofstream(folder_ / "job.sh") << program("launcher_program") << " 2 "
+                                      << program("rank_program") << ' ' << failing << "\nexit $?\n";
     return lacuna("-o out.lcn --trace " + sources + " -- sh job.sh >printed.txt");
   }
 
@@ -41,7 +41,8 @@ class TreeTest : public RunTest {
     const prof::Process row = rows.row(id.value - 1);
     EXPECT_EQ(row.id, id);
     return {std::string(reader.text(row.name)),
-            row.parent ? std::string(reader.text(rows.name[row.parent.value - 1])) : std::string(), row.rank};
+            row.parent ? std::string(reader.text(rows.name[row.parent.value - 1])) : std::string(),
+            row.rank};
   }
   static std::vector<Member> membersOf(const Reader& reader) {
     std::vector<Member> members;
@@ -81,7 +82,8 @@ class TreeTest : public RunTest {
   static Counts allRanges() {
     Counts counts;
     for (int rank = 0; rank < kRanks; ++rank) {
-      counts[{rank, "rank_program", "wait"}] = counts[{rank, "rank_program", "step"}] = kWorkers * kBatches;
+      counts[{rank, "rank_program", "wait"}] = counts[{rank, "rank_program", "step"}] =
+          kWorkers * kBatches;
       counts[{rank, "rank_program", "all-reduce"}] = 1;
       for (int worker = 0; worker < kWorkers; ++worker) {
         counts[{rank, "loader " + std::to_string(worker), "fetch"}] = kBatches;
@@ -114,12 +116,16 @@ TEST_F(TreeTest, ARankThatFailsEndsTheOthersAndLosesNothing) {
 }
 
 TEST_F(TreeTest, ARankIsANumberOrNone) {
-  const std::pair<const char*, int> cases[] = {
-      {"RANK=12", 12}, {"RANK=", -1}, {"RANK=first", -1}, {"RANK=1st SLURM_PROCID=3", 3}, {"RANK=99999999999", -1}};
+  const std::pair<const char*, int> cases[] = {{"RANK=12", 12},
+                                               {"RANK=", -1},
+                                               {"RANK=first", -1},
+                                               {"RANK=1st SLURM_PROCID=3", 3},
+                                               {"RANK=99999999999", -1}};
   for (const auto& [variables, rank] : cases) {
     const std::string environment = std::string("env -u RANK -u SLURM_PROCID ") + variables + ' ';
-    ASSERT_EQ(
-        shell(environment + program("lacuna") + " run --force -q -o out.lcn -- " + program("nvtx_program") + " 0"), 0);
+    ASSERT_EQ(shell(environment + program("lacuna") + " run --force -q -o out.lcn -- " +
+                    program("nvtx_program") + " 0"),
+              0);
     EXPECT_THAT(*trace().column<&prof::Process::rank>(), testing::ElementsAre(rank)) << variables;
   }
 }

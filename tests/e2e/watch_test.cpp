@@ -49,7 +49,8 @@ class WatchTest : public RunTest {
       return id ? std::string(reader.text(rows.name[id.value - 1])) : std::string();
     };
     std::vector<Family> families;
-    for (std::size_t i = 0; i < rows.id.size(); ++i) families.push_back({nameOf(rows.id[i]), nameOf(rows.parent[i])});
+    for (std::size_t i = 0; i < rows.id.size(); ++i)
+      families.push_back({nameOf(rows.id[i]), nameOf(rows.parent[i])});
     return families;
   }
   /// use(thread, functions of the stack from the innermost on, milliseconds) for each sample.
@@ -61,7 +62,8 @@ class WatchTest : public RunTest {
     const auto samples = *reader.table<prof::CpuSample>();
     for (std::size_t i = 0; i < samples.stack.size(); ++i) {
       std::vector<std::string> functions;
-      for (auto id = samples.stack[i]; id && rowOf.count(id.value) > 0; id = frames.parent[rowOf[id.value]])
+      for (auto id = samples.stack[i]; id && rowOf.count(id.value) > 0;
+           id = frames.parent[rowOf[id.value]])
         functions.emplace_back(reader.text(frames.function[rowOf[id.value]]));
       use(samples.thread[i], functions, static_cast<double>(samples.weightNs[i]) / 1e6);
     }
@@ -79,19 +81,20 @@ class WatchTest : public RunTest {
   /// For the message of a test that fails: every stack with its time.
   static std::string stacksOf(const Reader& reader) {
     std::map<std::string, double> times;
-    forEachSample(reader, [&](prof::ThreadId thread, const std::vector<std::string>& stack, double ms) {
-      times[fmt::format("thread {}: {}", thread.value, fmt::join(stack, " "))] += ms;
-    });
+    forEachSample(reader,
+                  [&](prof::ThreadId thread, const std::vector<std::string>& stack, double ms) {
+                    times[fmt::format("thread {}: {}", thread.value, fmt::join(stack, " "))] += ms;
+                  });
     std::string out;
     for (const auto& [stack, ms] : times) out += fmt::format("{:.1f} ms in {}\n", ms, stack);
     return out;
   }
-  /// In a shell: until what the supervisor $run has seen by now is saved. It saves every two seconds; the first time
-  /// may have been under way.
+  /// In a shell: until what the supervisor $run has seen by now is saved. It saves every two
+  /// seconds; the first time may have been under way.
   static std::string untilSaved() {
-    return "saved() { stat -c %y out.lcn.recording/checkpoint 2>/dev/null; }; "
-           "for i in 1 2; do last=$(saved); for j in $(seq 300); do sleep 0.1; [ \"$(saved)\" != \"$last\" ] && break; "
-           "[ -e out.lcn.recording ] || break; done; done; ";
+    return "saved() { stat -c %y out.lcn.recording/checkpoint 2>/dev/null; }; for i in 1 2; do "
+           "last=$(saved); for j in $(seq 300); do sleep 0.1; [ \"$(saved)\" != \"$last\" ] && "
+           "break; [ -e out.lcn.recording ] || break; done; done; ";
   }
   static double sampledMs(const Reader& reader) { return sampledMs(reader, {}); }
 };
@@ -104,34 +107,40 @@ TEST_F(WatchTest, ProcessesWithoutAnnotationsAreThereWithTheirParents) {
   const auto families = familiesOf(reader);
   EXPECT_THAT(families, testing::Contains(Family{"nvtx_program", "sh"}));
   EXPECT_THAT(families, testing::Contains(Family{"spin_program", "sh"}));
-  EXPECT_THAT(families, testing::Contains(Family{"spin_program", "spin_program"})) << "the forked child";
+  EXPECT_THAT(families, testing::Contains(Family{"spin_program", "spin_program"}))
+      << "the forked child";
   EXPECT_THAT(families, testing::Contains(Family{"sh", ""}));
   EXPECT_EQ(rangesOf(reader).at("outer"), 1);
 }
 
 TEST_F(WatchTest, TheProcessTreeIsThereAlsoWhereNothingIsMeasured) {
   for (const std::string sources : {"nvtx,cuda", "nvtx", "none"}) {
-    ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace " + sources + " -- sh -c 'sh -c \"" + program("nvtx_program") +
-                                 " 0; exit 5\"; exit $?'")),
+    ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace " + sources + " -- sh -c 'sh -c \"" +
+                                 program("nvtx_program") + " 0; exit 5\"; exit $?'")),
               5);
     const Reader reader = trace();
     EXPECT_THAT(familiesOf(reader),
-                testing::UnorderedElementsAre(Family{"sh", ""}, Family{"sh", "sh"}, Family{"nvtx_program", "sh"}))
+                testing::UnorderedElementsAre(Family{"sh", ""}, Family{"sh", "sh"},
+                                              Family{"nvtx_program", "sh"}))
         << sources;
     EXPECT_EQ(rangesOf(reader).count("outer"), sources == "none" ? 0u : 1u);
-    EXPECT_EQ(reader.rows<prof::CounterTrack>() + reader.rows<prof::ThreadSpan>() + reader.rows<prof::CpuSample>(), 0u);
+    EXPECT_EQ(reader.rows<prof::CounterTrack>() + reader.rows<prof::ThreadSpan>() +
+                  reader.rows<prof::CpuSample>(),
+              0u);
   }
 }
 
 TEST_F(WatchTest, TheProcessTreeIsThereAlsoWhereTheKernelDoesNotTell) {
   // Waits until looks at /proc have found it.
-  const int status = shell("export HOLD=0; " + program("without_perf") + " " + program("lacuna") +
-                           " run -q --force -o out.lcn --trace nvtx -- sh -c '" + program("step_program") +
-                           " step 1 0; exit 5' & run=$!; until [ -e at-0 ] || ! kill -0 $run; do sleep 0.02; done; " +
-                           untilSaved() + "touch go-0; wait $run");
+  const int status = shell(
+      "export HOLD=0; " + program("without_perf") + " " + program("lacuna") +
+      " run -q --force -o out.lcn --trace nvtx -- sh -c '" + program("step_program") +
+      " step 1 0; exit 5' & run=$!; until [ -e at-0 ] || ! kill -0 $run; do sleep 0.02; done; " +
+      untilSaved() + "touch go-0; wait $run");
   if (WEXITSTATUS(status) == 126) GTEST_SKIP() << "nothing can be refused to a program here";
   ASSERT_EQ(WEXITSTATUS(status), 5);
-  EXPECT_THAT(familiesOf(trace()), testing::UnorderedElementsAre(Family{"sh", ""}, Family{"step_program", "sh"}));
+  EXPECT_THAT(familiesOf(trace()),
+              testing::UnorderedElementsAre(Family{"sh", ""}, Family{"step_program", "sh"}));
 }
 
 TEST_F(WatchTest, AProcessHasItsOwnCommandLineOrNone) {
@@ -144,11 +153,13 @@ TEST_F(WatchTest, AProcessHasItsOwnCommandLineOrNone) {
   const auto rows = *reader.table<prof::Process>();
   std::set<std::string> found;
   for (std::size_t i = 0; i < rows.id.size(); ++i) {
-    found.insert(std::string(reader.text(rows.name[i])) + ": " + std::string(reader.text(rows.commandLine[i])));
+    found.insert(std::string(reader.text(rows.name[i])) + ": " +
+                 std::string(reader.text(rows.commandLine[i])));
   }
   EXPECT_THAT(found, testing::Contains("sleep: sleep 0.3"));
-  EXPECT_THAT(found, testing::Each(testing::AnyOf("sleep: sleep 0.3", "readlink: readlink -f /tmp", "readlink: ",
-                                                  "echo: /bin/echo hi", "echo: ", "sh: sh lines.sh", "sh: ")));
+  EXPECT_THAT(found, testing::Each(testing::AnyOf("sleep: sleep 0.3", "readlink: readlink -f /tmp",
+                                                  "readlink: ", "echo: /bin/echo hi",
+                                                  "echo: ", "sh: sh lines.sh", "sh: ")));
 }
 
 /// A process that only sleeps, while the recording is switched.
@@ -161,13 +172,14 @@ class SleepingTest : public WatchTest {
   }
   /// Comes back once it sleeps and that has been seen. It is $pid, and `lacuna run` is $run.
   void sleepsWith(const std::string& options) {
-    ASSERT_EQ(shell(program("lacuna") + " run --force -q --trace samples -o out.lcn " + options +
-                    " -- sleep 1000 2>stderr.txt & echo run=$! >pids; . ./pids; "
-                    "until pid=$(echo $(cat /proc/$run/task/$run/children)); "
-                    "[ \"$(cut -d' ' -f2,3 /proc/$pid/stat 2>/dev/null)\" = '(sleep) S' ] || ! kill -0 $run; do "
-                    "sleep 0.02; done; echo pid=$pid >>pids; " +
-                    untilSaved() + "kill -0 $run"),
-              0)
+    ASSERT_EQ(
+        shell(
+            program("lacuna") + " run --force -q --trace samples -o out.lcn " + options +
+            " -- sleep 1000 2>stderr.txt & echo run=$! >pids; . ./pids; until pid=$(echo $(cat "
+            "/proc/$run/task/$run/children)); [ \"$(cut -d' ' -f2,3 /proc/$pid/stat 2>/dev/null)\" "
+            "= '(sleep) S' ] || ! kill -0 $run; do sleep 0.02; done; echo pid=$pid >>pids; " +
+            untilSaved() + "kill -0 $run"),
+        0)
         << errorText();
   }
   void trigger(const std::string& what) {
@@ -221,7 +233,8 @@ TEST_F(WatchTest, CountersHaveUnitsAndPlausibleValues) {
     nameOf[tracks.id[i].value] = reader.text(tracks.name[i]);
     units[std::string(reader.text(tracks.name[i]))] = reader.text(tracks.unit[i]);
     const std::string& name = nameOf[tracks.id[i].value];
-    EXPECT_NE(tracks.process[i] || tracks.thread[i], name == "recorder CPU" || name == "idle cores");
+    EXPECT_NE(tracks.process[i] || tracks.thread[i],
+              name == "recorder CPU" || name == "idle cores");
   }
   EXPECT_EQ(units.at("recorder CPU"), "percent of a core");
   EXPECT_EQ(units.at("CPU"), "percent of a core");
@@ -237,7 +250,8 @@ TEST_F(WatchTest, CountersHaveUnitsAndPlausibleValues) {
     value = std::max(value, samples.value[i]);
     valuesOf[samples.track[i].value].push_back(samples.value[i]);
   }
-  // One who is held up between looking at the clock and at a process sees the process do more in that time.
+  // One who is held up between looking at the clock and at a process sees the process do more in
+  // that time.
   for (auto& [track, values] : valuesOf) {
     std::sort(values.begin(), values.end());
     double& value = usual[nameOf[track]];
@@ -259,16 +273,18 @@ TEST_F(WatchTest, WhatTheRecorderRunsOnCoresOfItsOwnIsACounterOfItsOwn) {
     if (CPU_ISSET(core, &allowed)) cores.push_back(core);
   }
   if (cores.size() < 2) GTEST_SKIP() << "one core";
-  ASSERT_EQ(WEXITSTATUS(
-                shell(fmt::format("taskset -c {} {} run -q --force -o out.lcn --trace counters -- taskset -c {} {} 400",
-                                  cores[0], program("lacuna"), cores[1], program("spin_program")))),
-            4);
+  ASSERT_EQ(
+      WEXITSTATUS(shell(fmt::format(
+          "taskset -c {} {} run -q --force -o out.lcn --trace counters -- taskset -c {} {} 400",
+          cores[0], program("lacuna"), cores[1], program("spin_program")))),
+      4);
   const Reader reader = trace();
   const auto tracks = *reader.table<prof::CounterTrack>();
   const auto samples = *reader.table<prof::CounterSample>();
   std::map<std::string, std::vector<double>> values;
   for (std::size_t i = 0; i < samples.track.size(); ++i)
-    values[std::string(reader.text(tracks.name[samples.track[i].value - 1]))].push_back(samples.value[i]);
+    values[std::string(reader.text(tracks.name[samples.track[i].value - 1]))].push_back(
+        samples.value[i]);
   // In some tenths of a second it does next to nothing.
   const std::vector<double>& others = values["recorder CPU on other cores"];
   ASSERT_FALSE(others.empty());
@@ -294,7 +310,8 @@ TEST_F(WatchTest, WhatAProgramUsesWhileRecordingIsOffIsInNoCounter) {
   int seen = 0;
   for (std::size_t i = 0; i < samples.track.size(); ++i) {
     const std::size_t track = samples.track[i].value - 1;
-    if (tracks.process[track] != processes.id[0] || reader.text(tracks.name[track]) != "CPU") continue;
+    if (tracks.process[track] != processes.id[0] || reader.text(tracks.name[track]) != "CPU")
+      continue;
     ++seen;
     EXPECT_LT(samples.value[i], 10) << "percent of a core";
   }
@@ -303,7 +320,8 @@ TEST_F(WatchTest, WhatAProgramUsesWhileRecordingIsOffIsInNoCounter) {
 
 TEST_F(WatchTest, SamplesSayWhereTheTimeWent) {
   if (!kernelSamples()) GTEST_SKIP() << "no samples on this machine";
-  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace samples -- " + program("spin_program") + " 200")), 4);
+  ASSERT_EQ(
+      WEXITSTATUS(lacuna("-o out.lcn --trace samples -- " + program("spin_program") + " 200")), 4);
   const Reader reader = trace();
   // Three times 200 ms, by its own CPU clock.
   EXPECT_GT(sampledMs(reader), 450);
@@ -321,7 +339,8 @@ TEST_F(WatchTest, SamplesSayWhereTheTimeWent) {
 
 TEST_F(WatchTest, ThreadStatesAddUpToTheirThreads) {
   if (!kernelSamples()) GTEST_SKIP() << "no samples on this machine";
-  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace samples -- " + program("spin_program") + " 50")), 4);
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace samples -- " + program("spin_program") + " 50")),
+            4);
   const Reader reader = trace();
   const auto spans = *reader.table<prof::ThreadSpan>();
   std::map<std::uint32_t, std::int64_t> running;
@@ -339,9 +358,10 @@ TEST_F(WatchTest, ThreadStatesAddUpToTheirThreads) {
 }
 
 TEST_F(WatchTest, PollingProcGivesStatesAndTimesButNoStacks) {
-  const int status = shell(lingering() + "exec " + program("lacuna") +
-                           " run --force --no-report --trace samples,nvtx --sampler proc -o out.lcn -- sh -c '" +
-                           program("spin_program") + " 200; exit 4' 2>stderr.txt");
+  const int status =
+      shell(lingering() + "exec " + program("lacuna") +
+            " run --force --no-report --trace samples,nvtx --sampler proc -o out.lcn -- sh -c '" +
+            program("spin_program") + " 200; exit 4' 2>stderr.txt");
   ASSERT_EQ(WEXITSTATUS(status), 4);
   EXPECT_THAT(errorText(), HasSubstr("looked at every 10 ms in /proc"));
   const Reader reader = trace();
@@ -353,15 +373,18 @@ TEST_F(WatchTest, PollingProcGivesStatesAndTimesButNoStacks) {
 }
 
 TEST_F(WatchTest, TimersSayWhereTheTimeWent) {
-  const int status = shell("exec " + program("lacuna") +
-                           " run --force --no-report --trace samples,nvtx --sampler timer -o out.lcn -- sh -c '" +
-                           program("spin_program") + " 300; exit 4' 2>stderr.txt");
+  const int status =
+      shell("exec " + program("lacuna") +
+            " run --force --no-report --trace samples,nvtx --sampler timer -o out.lcn -- sh -c '" +
+            program("spin_program") + " 300; exit 4' 2>stderr.txt");
   ASSERT_EQ(WEXITSTATUS(status), 4) << errorText();
-  EXPECT_THAT(errorText(), HasSubstr("CPU samples come from timers in the programs (as asked for)"));
+  EXPECT_THAT(errorText(),
+              HasSubstr("CPU samples come from timers in the programs (as asked for)"));
   EXPECT_THAT(errorText(), HasSubstr("CPU samples from timers in the programs\n"));
   const Reader reader = trace();
   EXPECT_EQ(environmentOf(reader).at("cpu_samples.source"), "timer");
-  // Three times 300 ms. The time after the last ring of a timer is not reported: more where threads share a core.
+  // Three times 300 ms. The time after the last ring of a timer is not reported: more where threads
+  // share a core.
   EXPECT_GT(sampledMs(reader), 600);
   EXPECT_LT(sampledMs(reader), 1350);
   const bool names = errorText().find("elfutils") == std::string::npos;
@@ -369,7 +392,8 @@ TEST_F(WatchTest, TimersSayWhereTheTimeWent) {
     EXPECT_GT(sampledMs(reader, {"spinHot"}), 0.5 * sampledMs(reader));
     EXPECT_GT(sampledMs(reader, {"spinHot", "spinCaller", "main"}), 0.1 * sampledMs(reader))
         << "also in a forked child";
-    EXPECT_GT(sampledMs(reader, {"spinHot", "spinCaller", "spinner"}), 0.1 * sampledMs(reader)) << stacksOf(reader);
+    EXPECT_GT(sampledMs(reader, {"spinHot", "spinCaller", "spinner"}), 0.1 * sampledMs(reader))
+        << stacksOf(reader);
   }
   EXPECT_THAT(familiesOf(reader), testing::Contains(Family{"spin_program", "sh"}));
   EXPECT_THAT(familiesOf(reader), testing::Contains(Family{"spin_program", "spin_program"}));
@@ -378,15 +402,17 @@ TEST_F(WatchTest, TimersSayWhereTheTimeWent) {
 }
 
 TEST_F(WatchTest, TimersGiveAtLeastThePlaceInProgramsOfOthers) {
-  // The shell keeps no frame pointers, and this machine's has no symbols: its own file, at least, is known.
-  ASSERT_EQ(
-      lacuna("-o out.lcn --trace samples --sampler timer -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'"),
-      0)
+  // The shell keeps no frame pointers, and this machine's has no symbols: its own file, at least,
+  // is known.
+  ASSERT_EQ(lacuna("-o out.lcn --trace samples --sampler timer -- sh -c 'i=0; while [ $i -lt "
+                   "300000 ]; do i=$((i+1)); done'"),
+            0)
       << errorText();
   const Reader reader = trace();
   const auto frames = *reader.table<prof::StackFrame>();
   std::map<std::uint32_t, std::string> moduleOf;
-  for (std::size_t i = 0; i < frames.id.size(); ++i) moduleOf[frames.id[i].value] = reader.text(frames.module[i]);
+  for (std::size_t i = 0; i < frames.id.size(); ++i)
+    moduleOf[frames.id[i].value] = reader.text(frames.module[i]);
   const auto samples = *reader.table<prof::CpuSample>();
   double placed = 0, all = 0;
   for (std::size_t i = 0; i < samples.stack.size(); ++i) {
@@ -408,7 +434,8 @@ TEST_F(WatchTest, TimersLeaveAProgramsSignalsAlone) {
         << spare << ": " << errorText();
     EXPECT_GT(sampledMs(trace()), 100) << spare << ": looking at /proc tells of the rest";
   }
-  const int status = lacuna("-o out.lcn --trace samples --sampler timer -- " + program("signal_program") + " 0 rude");
+  const int status = lacuna("-o out.lcn --trace samples --sampler timer -- " +
+                            program("signal_program") + " 0 rude");
   ASSERT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(WTERMSIG(status), SIGRTMAX - 1);
 }
@@ -425,13 +452,16 @@ TEST_F(WatchTest, TheKernelsSamplesCanBeInsistedOn) {
 }
 
 TEST_F(WatchTest, NamesSurviveTheDeathOfTheSupervisor) {
-  std::ofstream(folder_ / "program.sh") << program("spin_program") << " 30\n"
-                                        << program("ending_program") << " wait & echo $! >pid.txt; wait\n";
-  shell(program("lacuna") + " run --force -q -o out.lcn -- sh program.sh & run=$!; " + untilThere("place.txt", "$run") +
-        untilThere("pid.txt", "$run") + untilSaved() + "kill -KILL $run; pid=$(cat pid.txt); kill -TERM $pid; " +
-        untilGone("$pid"));
+  std::ofstream(folder_ / "program.sh")
+      << program("spin_program") << " 30\n"
+      << program("ending_program") << " wait & echo $! >pid.txt; wait\n";
+  shell(program("lacuna") + " run --force -q -o out.lcn -- sh program.sh & run=$!; " +
+        untilThere("place.txt", "$run") + untilThere("pid.txt", "$run") + untilSaved() +
+        "kill -KILL $run; pid=$(cat pid.txt); kill -TERM $pid; " + untilGone("$pid"));
   ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
-  ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ --force -o out.lcn >recovered.txt")), 0);
+  ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") +
+                              " recover out.lcn.recording/ --force -o out.lcn >recovered.txt")),
+            0);
   const auto families = familiesOf(trace());
   EXPECT_THAT(families, testing::Contains(Family{"spin_program", "sh"}));
   EXPECT_THAT(families, testing::Contains(Family{"ending_program", "sh"}));
@@ -440,14 +470,17 @@ TEST_F(WatchTest, NamesSurviveTheDeathOfTheSupervisor) {
 TEST_F(WatchTest, StacksAndThreadNamesSurviveTheDeathOfTheSupervisor) {
   if (!kernelSamples()) GTEST_SKIP() << "no samples on this machine";
   // Field 14 of /proc/PID/stat is CPU time in hundredths of a second.
-  shell(program("lacuna") + " run --force -q -o out.lcn --trace nvtx,samples -- " + program("spin_program") +
-        " 60000 & run=$!; until pid=$(echo $(cat /proc/$run/task/$run/children)); "
-        "[ \"$(cat /proc/$pid/comm 2>/dev/null)\" = spin_program ] || ! kill -0 $run; do sleep 0.05; done; "
+  shell(program("lacuna") + " run --force -q -o out.lcn --trace nvtx,samples -- " +
+        program("spin_program") +
+        " 60000 & run=$!; until pid=$(echo $(cat /proc/$run/task/$run/children)); [ \"$(cat "
+        "/proc/$pid/comm 2>/dev/null)\" = spin_program ] || ! kill -0 $run; do sleep 0.05; done; "
         "until [ $(cut -d' ' -f14 /proc/$pid/stat) -gt 100 ]; do sleep 0.1; done; " +
         untilSaved() + "kill -KILL $run; kill -KILL $pid; " + untilGone("$pid"));
   ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
   ASSERT_EQ(
-      WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ --force -o out.lcn >recovered.txt 2>&1")), 0)
+      WEXITSTATUS(shell(program("lacuna") +
+                        " recover out.lcn.recording/ --force -o out.lcn >recovered.txt 2>&1")),
+      0)
       << textOf("recovered.txt");
   const Reader reader = trace();
   EXPECT_GT(sampledMs(reader), 500);
@@ -473,12 +506,15 @@ void PrintTo(const SampledEnding& ending, std::ostream* out) {
 }
 
 /// The end of the program, and the source of the samples.
-class SampledEndingTest : public WatchTest, public testing::WithParamInterface<std::tuple<SampledEnding, std::string>> {
+class SampledEndingTest
+    : public WatchTest,
+      public testing::WithParamInterface<std::tuple<SampledEnding, std::string>> {
  protected:
   static std::map<std::uint32_t, std::uint32_t> processOfThread(const Reader& reader) {
     const auto threads = *reader.table<prof::Thread>();
     std::map<std::uint32_t, std::uint32_t> processOf;
-    for (std::size_t i = 0; i < threads.id.size(); ++i) processOf[threads.id[i].value] = threads.process[i].value;
+    for (std::size_t i = 0; i < threads.id.size(); ++i)
+      processOf[threads.id[i].value] = threads.process[i].value;
     return processOf;
   }
   /// The processes that record such ranges.
@@ -513,17 +549,18 @@ class SampledEndingTest : public WatchTest, public testing::WithParamInterface<s
     EXPECT_LT(others, kComputesMs * 0.25);
     auto ms = sampledMsByProcess(reader);
     for (const auto process : computing) {
-      // The time of a thread after its timer's last ring is not reported (docs/run.md): 50 ms, and a scan of /proc, at
-      // most.
+      // The time of a thread after its timer's last ring is not reported (docs/run.md): 50 ms, and
+      // a scan of /proc, at most.
       EXPECT_GT(ms[process], kComputesMs * (timer ? 0.6 : 0.9));
       EXPECT_LT(ms[process], kComputesMs * 1.25) << "what starting and recording take is in it";
     }
   }
-  /// Each has too few samples to prove anything by itself, and joining the recording takes it longer than what it
-  /// computes.
+  /// Each has too few samples to prove anything by itself, and joining the recording takes it
+  /// longer than what it computes.
   static void expectSamplesOfMany(const Reader& reader, bool timer) {
     const double all = sampledMs(reader);
-    // A child lives for less than the kernel's tick: of some the timer never rings, and with them goes all they used.
+    // A child lives for less than the kernel's tick: of some the timer never rings, and with them
+    // goes all they used.
     EXPECT_GT(all, kComputesMs * (timer ? 0.2 : 0.9));
     const double computed = sampledMs(reader, {"spin"});
     if (timer || computed == 0) return;  // built without elfutils there are no names
@@ -535,9 +572,11 @@ class SampledEndingTest : public WatchTest, public testing::WithParamInterface<s
 
 TEST_P(SampledEndingTest, LosesNothingAndLeavesNothing) {
   const auto& [ending, sampler] = GetParam();
-  if (sampler == "perf" && !kernelSamples()) GTEST_SKIP() << "the kernel refuses its samples: lacuna doctor says why";
-  const int status = lacuna("-o out.lcn --trace nvtx,samples,counters --sampler " + sampler + " -- " +
-                            program("ending_program") + " " + ending.how + " " + std::to_string(kComputesMs));
+  if (sampler == "perf" && !kernelSamples())
+    GTEST_SKIP() << "the kernel refuses its samples: lacuna doctor says why";
+  const int status =
+      lacuna("-o out.lcn --trace nvtx,samples,counters --sampler " + sampler + " -- " +
+             program("ending_program") + " " + ending.how + " " + std::to_string(kComputesMs));
   if (ending.signal != 0) {
     ASSERT_TRUE(WIFSIGNALED(status));
     EXPECT_EQ(WTERMSIG(status), ending.signal);
@@ -562,18 +601,22 @@ TEST_P(SampledEndingTest, LosesNothingAndLeavesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(
     Matrix, SampledEndingTest,
-    testing::Combine(testing::Values(SampledEnding{"exit", 0, 3, {{"before", 1000}}, 1, "before"},
-                                     SampledEnding{"thread", 0, 7, {{"before", 1000}, {"thread", 100}}, 1, "thread"},
-                                     SampledEnding{"abort", SIGABRT, 0, {{"before", 1000}}, 1, "before"},
-                                     SampledEnding{"segv", SIGSEGV, 0, {{"before", 1000}}, 1, "before"},
-                                     SampledEnding{"kill", SIGKILL, 0, {{"before", 1000}}, 1, "before"},
-                                     SampledEnding{"exec", 0, 3, {{"before", 2000}}, 2, "before", 2},
-                                     SampledEnding{"fork", 0, 0, {{"before", 1000}, {"child", 500}}, 2, "child"},
-                                     SampledEnding{"daemon", 0, 0, {{"before", 1000}, {"daemon", 500}}, 3, "daemon"},
-                                     SampledEnding{
-                                         "children", 0, 0, {{"before", 1000}, {"child", 1000}}, 101, "child", 100}),
-                     testing::Values(std::string("perf"), std::string("timer"))),
-    [](const auto& info) { return std::string(std::get<0>(info.param).how) + "_" + std::get<1>(info.param); });
+    testing::Combine(
+        testing::Values(
+            SampledEnding{"exit", 0, 3, {{"before", 1000}}, 1, "before"},
+            SampledEnding{"thread", 0, 7, {{"before", 1000}, {"thread", 100}}, 1, "thread"},
+            SampledEnding{"abort", SIGABRT, 0, {{"before", 1000}}, 1, "before"},
+            SampledEnding{"segv", SIGSEGV, 0, {{"before", 1000}}, 1, "before"},
+            SampledEnding{"kill", SIGKILL, 0, {{"before", 1000}}, 1, "before"},
+            SampledEnding{"exec", 0, 3, {{"before", 2000}}, 2, "before", 2},
+            SampledEnding{"fork", 0, 0, {{"before", 1000}, {"child", 500}}, 2, "child"},
+            SampledEnding{"daemon", 0, 0, {{"before", 1000}, {"daemon", 500}}, 3, "daemon"},
+            SampledEnding{
+                "children", 0, 0, {{"before", 1000}, {"child", 1000}}, 101, "child", 100}),
+        testing::Values(std::string("perf"), std::string("timer"))),
+    [](const auto& info) {
+      return std::string(std::get<0>(info.param).how) + "_" + std::get<1>(info.param);
+    });
 
 }  // namespace
 }  // namespace lacuna

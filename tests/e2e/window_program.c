@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Ranges that the recording is switched on and off around: window_program MODE [FILE]. The program writes their times
- * by its own clock to spans.txt: NAME START END, where a range lies surely within. */
+/* Ranges that the recording is switched on and off around: window_program MODE [FILE]. The program
+ * writes their times by its own clock to spans.txt: NAME START END, where a range lies surely
+ * within. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
@@ -52,7 +53,8 @@ static void pop(void) {
 /* $LACUNA names the command. */
 static void trigger(const char* what) {
   char command[512];
-  snprintf(command, sizeof command, "env -u LACUNA_RECORDING \"$LACUNA\" trigger %d --%s", (int)getpid(), what);
+  snprintf(command, sizeof command, "env -u LACUNA_RECORDING \"$LACUNA\" trigger %d --%s",
+           (int)getpid(), what);
   if (system(command) != 0) exit(3);
   rest(20);
 }
@@ -240,8 +242,8 @@ static int manyNames(void) {
   return 0;
 }
 
-/* Long enough for a drainer to have looked after it several times, lingering included; with a file, until that is
- * there. */
+/* Long enough for a drainer to have looked after it several times, lingering included; with a file,
+ * until that is there. */
 static int work(const char* file) {
   for (int i = 0; file != NULL ? access(file, F_OK) != 0 && i < 12000 : i < 100; ++i) {
     push("work");

@@ -13,7 +13,8 @@ namespace {
 
 using prof::Reader;
 
-/// Ranges and processes around whose beginning or end the recording is switched, or goes another way.
+/// Ranges and processes around whose beginning or end the recording is switched, or goes another
+/// way.
 class WindowTest : public RunTest {
  protected:
   struct Span {
@@ -24,7 +25,8 @@ class WindowTest : public RunTest {
   WindowTest() { ::setenv("LACUNA", program("lacuna").c_str(), 1); }  // for window_program
 
   int window(const std::string& options, const std::string& mode) {
-    return WEXITSTATUS(lacuna("-o out.lcn " + options + " -- " + program("window_program") + " " + mode));
+    return WEXITSTATUS(
+        lacuna("-o out.lcn " + options + " -- " + program("window_program") + " " + mode));
   }
 
   std::map<std::string, Span> spans() const {
@@ -44,7 +46,8 @@ class WindowTest : public RunTest {
       const auto span = known.find(std::string(reader.text(ranges.name[i])));
       if (span == known.end()) continue;
       EXPECT_GE(ranges.startNs[i], span->second.startNs - kClocksDiffer) << span->first;
-      EXPECT_LE(ranges.startNs[i] + ranges.durNs[i], span->second.endNs + kClocksDiffer) << span->first;
+      EXPECT_LE(ranges.startNs[i] + ranges.durNs[i], span->second.endNs + kClocksDiffer)
+          << span->first;
       EXPECT_EQ(ranges.flags[i] & (prof::kNoStart | prof::kUnfinished), 0) << span->first;
     }
   }
@@ -107,7 +110,8 @@ TEST_F(WindowTest, NamesOutsideTheCaptureTakeNoRoomOfThoseInside) {
   EXPECT_EQ(rangesOf(trace()), (std::map<std::string, int>{{"CAP", 1}, {"inside", 1}}));
 }
 
-/// A command that runs another one as the first process of a PID namespace, or nothing where that is not allowed.
+/// A command that runs another one as the first process of a PID namespace, or nothing where that
+/// is not allowed.
 std::string inNamespace() {
   for (const std::string command : {"unshare -pf --mount-proc", "unshare -Urpf --mount-proc"}) {
     if (std::system((command + " true 2>/dev/null").c_str()) == 0) return command;
@@ -118,8 +122,8 @@ std::string inNamespace() {
 TEST_F(WindowTest, AProcessThatNumbersItselfOtherwiseIsRecordedToItsEnd) {
   const std::string unshare = inNamespace();
   if (unshare.empty()) GTEST_SKIP() << "PID namespaces are not allowed here";
-  ASSERT_EQ(WEXITSTATUS(shell(lingering() + program("lacuna") + " run --force -q -o out.lcn -- " + unshare + " " +
-                              program("window_program") + " work 2>stderr.txt")),
+  ASSERT_EQ(WEXITSTATUS(shell(lingering() + program("lacuna") + " run --force -q -o out.lcn -- " +
+                              unshare + " " + program("window_program") + " work 2>stderr.txt")),
             0)
       << errorText();
   const Reader reader = trace();
@@ -139,11 +143,12 @@ TEST_F(WindowTest, AFlightRecorderKeepsAProcessThatNumbersItselfOtherwise) {
   const std::string unshare = inNamespace();
   if (unshare.empty()) GTEST_SKIP() << "PID namespaces are not allowed here";
   // Beside it others come and go until the ring forgets the first that ended.
-  EXPECT_EQ(WEXITSTATUS(lacuna("-o out.lcn --ring 1M --dump-on crash -- sh -c '" + unshare + " " +
-                               program("window_program") + " work done & " + untilThere("spans.txt", "$!") +
-                               program("ending_program") + " children; for i in $(seq 300); do " +
-                               "[ $(ls $LACUNA_RECORDING $LACUNA_RECORDING/shm/ | wc -l) -lt 50 ] && break; " +
-                               "sleep 0.1; done; touch done; wait $!; exit 1'")),
+  EXPECT_EQ(WEXITSTATUS(lacuna(
+                "-o out.lcn --ring 1M --dump-on crash -- sh -c '" + unshare + " " +
+                program("window_program") + " work done & " + untilThere("spans.txt", "$!") +
+                program("ending_program") + " children; for i in $(seq 300); do " +
+                "[ $(ls $LACUNA_RECORDING $LACUNA_RECORDING/shm/ | wc -l) -lt 50 ] && break; " +
+                "sleep 0.1; done; touch done; wait $!; exit 1'")),
             1);
   const std::string lines = textOf("spans.txt");
   const auto counts = rangesOf(trace("out.dump-1.lcn"));

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Runs a command for which the kernel refuses perf_event_open, as in most containers: without_perf PROGRAM ARGUMENTS…
+/* Runs a command for which the kernel refuses perf_event_open, as in most containers: without_perf
+ * PROGRAM ARGUMENTS…
  */
 #include <errno.h>
 #include <linux/filter.h>

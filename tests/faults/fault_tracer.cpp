@@ -3,10 +3,11 @@
 
 // fault_tracer --below FOLDER [--count FILE] [--log FILE] [--fail N --with CODE] -- COMMAND…
 //
-// Runs a command, and counts its system calls that change files below a folder. The N-th of them fails with the errno
-// CODE, or does half of its work where CODE is `short`. The log has all that succeeded, with their bytes, one JSON
-// object a line. System calls are seen where they are made, so buffered files of the C library are seen too. Processes
-// that the command starts are left alone. Ends as the command does.
+// Runs a command, and counts its system calls that change files below a folder. The N-th of them
+// fails with the errno CODE, or does half of its work where CODE is `short`. The log has all that
+// succeeded, with their bytes, one JSON object a line. System calls are seen where they are made,
+// so buffered files of the C library are seen too. Processes that the command starts are left
+// alone. Ends as the command does.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -72,7 +73,8 @@ std::string readText(pid_t pid, std::uint64_t address) {
   std::string text;
   while (text.size() < PATH_MAX) {
     // To the end of the page: the next one may not be there.
-    const std::string piece = readMemory(pid, address + text.size(), 256 - (address + text.size()) % 256);
+    const std::string piece =
+        readMemory(pid, address + text.size(), 256 - (address + text.size()) % 256);
     const auto end = piece.find('\0');
     text += piece.substr(0, end);
     if (piece.empty() || end != std::string::npos) break;
@@ -86,7 +88,8 @@ std::string procPath(pid_t pid, const std::string& name) {
 
 std::string pathOf(pid_t pid, int fd) {
   std::error_code error;
-  return fs::read_symlink(procPath(pid, fd == AT_FDCWD ? "cwd" : "fd/" + std::to_string(fd)), error).string();
+  return fs::read_symlink(procPath(pid, fd == AT_FDCWD ? "cwd" : "fd/" + std::to_string(fd)), error)
+      .string();
 }
 
 std::string pathAt(pid_t pid, std::uint64_t folder, std::uint64_t name) {
@@ -106,7 +109,8 @@ std::int64_t positionOf(pid_t pid, int fd) {
   info >> key >> flags;
   const bool appends = (std::strtol(flags.c_str(), nullptr, 8) & O_APPEND) != 0;
   std::error_code error;
-  return appends ? static_cast<std::int64_t>(fs::file_size(procPath(pid, "fd/" + std::to_string(fd)), error))
+  return appends ? static_cast<std::int64_t>(
+                       fs::file_size(procPath(pid, "fd/" + std::to_string(fd)), error))
                  : position;
 }
 
@@ -205,11 +209,16 @@ class Tracer {
       case SYS_write:
         return {"write", pathOf(pid, fd), {}, positionOf(pid, fd), readMemory(pid, a[1], a[2])};
       case SYS_pwrite64:
-        return {"write", pathOf(pid, fd), {}, static_cast<std::int64_t>(a[3]), readMemory(pid, a[1], a[2])};
+        return {"write",
+                pathOf(pid, fd),
+                {},
+                static_cast<std::int64_t>(a[3]),
+                readMemory(pid, a[1], a[2])};
       case SYS_writev:
         return {"write", pathOf(pid, fd), {}, positionOf(pid, fd), gather(pid, a[1], a[2])};
       case SYS_pwritev:
-        return {"write", pathOf(pid, fd), {}, static_cast<std::int64_t>(a[3]), gather(pid, a[1], a[2])};
+        return {
+            "write", pathOf(pid, fd), {}, static_cast<std::int64_t>(a[3]), gather(pid, a[1], a[2])};
       case SYS_ftruncate:
         return {"cut", pathOf(pid, fd), {}, static_cast<std::int64_t>(a[1])};
       case SYS_truncate:
@@ -284,8 +293,9 @@ class Tracer {
     Operation& made = *call.operation;
     if (made.what == "write") made.bytes.resize(static_cast<std::size_t>(result));
     if (made.what == "open") made.path = pathOf(pid, static_cast<int>(result));
-    log_ << R"({"what":")" << made.what << R"(","path":")" << made.path << R"(","to":")" << made.to << R"(","offset":)"
-         << made.offset << R"(,"truncates":)" << (made.truncates ? "true" : "false") << R"(,"bytes":")";
+    log_ << R"({"what":")" << made.what << R"(","path":")" << made.path << R"(","to":")" << made.to
+         << R"(","offset":)" << made.offset << R"(,"truncates":)"
+         << (made.truncates ? "true" : "false") << R"(,"bytes":")";
     constexpr std::string_view kDigits = "0123456789abcdef";
     for (const char byte : made.bytes) {
       const auto value = static_cast<unsigned char>(byte);
@@ -313,7 +323,8 @@ Options parse(int argc, char** argv) {
     if (name == "--count") options.count = argv[i + 1];
     if (name == "--log") options.log = argv[i + 1];
     if (name == "--fail") options.fail = std::strtol(argv[i + 1], nullptr, 10);
-    if (name == "--with") options.code = std::string_view(argv[i + 1]) == "short" ? 0 : std::atoi(argv[i + 1]);
+    if (name == "--with")
+      options.code = std::string_view(argv[i + 1]) == "short" ? 0 : std::atoi(argv[i + 1]);
   }
   options.command.push_back(nullptr);
   return options;
@@ -324,8 +335,10 @@ Options parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   if (options.below.empty() || options.command.size() < 2) {
-    std::fputs("usage: fault_tracer --below FOLDER [--count FILE] [--log FILE] [--fail N --with CODE] -- COMMAND\n",
-               stderr);
+    std::fputs(
+        "usage: fault_tracer --below FOLDER [--count FILE] [--log FILE] [--fail N --with CODE] -- "
+        "COMMAND\n",
+        stderr);
     return 2;
   }
   return Tracer(options).run();

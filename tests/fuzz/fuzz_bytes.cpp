@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Bytes that claim to be any file, compressed or not: what is unpacked does not depend on how it is asked for.
+// Bytes that claim to be any file, compressed or not: what is unpacked does not depend on how it is
+// asked for.
 #include <algorithm>
 #include <string_view>
 #include <vector>
@@ -52,7 +53,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Unpacked small = readInPieces(path, 61);
   if (!large.isComplete || !small.isComplete) return 0;
   const std::size_t common = std::min({large.text.size(), small.text.size(), kMostBytes});
-  if (std::string_view(large.text).substr(0, common) != std::string_view(small.text).substr(0, common)) std::abort();
+  if (std::string_view(large.text).substr(0, common) !=
+      std::string_view(small.text).substr(0, common))
+    std::abort();
   if (common < kMostBytes && large.text.size() != small.text.size()) std::abort();
   return 0;
 }

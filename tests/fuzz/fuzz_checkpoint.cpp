@@ -27,9 +27,10 @@
 #include "sampler/journal.h"
 #include "sampler/stacks.h"
 
-/// Any bytes in what a dead drainer left beside the segments: its checkpoint, the log of open ranges, the journal of
-/// frames, the note of its trace, and that trace. The input is a list of patches (fuzz_patches.h) to the sound files of
-/// a recording. Whatever is made of it, recover() gives words or a sound trace, and that can be analysed.
+/// Any bytes in what a dead drainer left beside the segments: its checkpoint, the log of open
+/// ranges, the journal of frames, the note of its trace, and that trace. The input is a list of
+/// patches (fuzz_patches.h) to the sound files of a recording. Whatever is made of it, recover()
+/// gives words or a sound trace, and that can be analysed.
 namespace {
 
 namespace fs = std::filesystem;
@@ -60,13 +61,19 @@ void openRanges(LacunaName domain, std::uint64_t round, std::vector<std::uint64_
   event.payload = round;
   lacunaRangePush(name);
   lacunaRangePushEvent(&event);
-  lacunaDomainRangePush(domain, lacunaSite(lacunaName("a site"), domain, lacunaName("a category"), 0xff00ff00u));
+  lacunaDomainRangePush(
+      domain, lacunaSite(lacunaName("a site"), domain, lacunaName("a category"), 0xff00ff00u));
   for (int i = 0; i < 2; ++i) started.push_back(lacunaRangeStart(&event));
   lacunaRangeEnd(started[round]);
-  const AnnouncedExecution announced{.correlation = round + 1, .sequence = round + 1, .bytes = 64, .queue = 3};
+  const AnnouncedExecution announced{
+      .correlation = round + 1, .sequence = round + 1, .bytes = 64, .queue = 3};
   lacunaPushExecution_(domain, name, lacunaName("a category"), &announced);
-  lacunaCounter(lacunaCounterTrack(lacunaName("a counter"), lacunaName("B")), static_cast<double>(round));
-  record(Kernel{.startNs = static_cast<TimeNs>(round), .durNs = 5, .queue = QueueId{3}, .device = DeviceId{1}});
+  lacunaCounter(lacunaCounterTrack(lacunaName("a counter"), lacunaName("B")),
+                static_cast<double>(round));
+  record(Kernel{.startNs = static_cast<TimeNs>(round),
+                .durNs = 5,
+                .queue = QueueId{3},
+                .device = DeviceId{1}});
 }
 
 /// The files that a drainer left.
@@ -79,8 +86,8 @@ struct Left {
 class Victim {
  public:
   Victim() {
-    std::string home =
-        (fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path()) / "fuzz-checkpoint-XXXXXX";
+    std::string home = (fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path()) /
+                       "fuzz-checkpoint-XXXXXX";
     must(::mkdtemp(home.data()) != nullptr, "mkdtemp");
     directory_ = fs::path(home) / "recording";
     output_ = fs::path(home) / "recovered.lcn";
@@ -88,9 +95,11 @@ class Victim {
     findFiles(fs::path(home) / "trace.lcn");
     // Without patches nothing is lost; otherwise nothing below would be reached.
     const auto stats = collector::recover(directory_, output_, true);
-    must(stats.ok() && (*stats).damaged == 0 && (*stats).events > 30, "recovering the sound recording");
+    must(stats.ok() && (*stats).damaged == 0 && (*stats).events > 30,
+         "recovering the sound recording");
     const auto trace = prof::Reader::open(output_);
-    must(trace.ok() && (*trace).table<prof::StackFrame>().ok() && !(*trace).table<prof::StackFrame>()->id.empty(),
+    must(trace.ok() && (*trace).table<prof::StackFrame>().ok() &&
+             !(*trace).table<prof::StackFrame>()->id.empty(),
          "recovering the frames");
   }
   ~Victim() {
@@ -133,7 +142,8 @@ class Victim {
     sound_.paths[Left::Segments] = fuzz::makeRecorderPlain(directory_);
     auto drainer = prof::Drainer::create(directory_, trace);
     must(drainer.ok(), "creating a drainer");
-    prof::record(prof::Device{.id = prof::DeviceId{1}, .uuid = prof::StringId{lacunaName("GPU-1")}});
+    prof::record(
+        prof::Device{.id = prof::DeviceId{1}, .uuid = prof::StringId{lacunaName("GPU-1")}});
     prof::record(prof::Queue{.id = prof::QueueId{3}, .device = prof::DeviceId{1}, .nativeId = 7});
     const LacunaName domain = lacunaName("a domain");
     std::vector<std::uint64_t> started;
@@ -154,7 +164,8 @@ class Victim {
     space.map(0x5000, {0x6000, 0x400, stacks.moduleOf({"lib", 0, 0, {}})});
     const auto frame = stacks.add(space, {0x1010, 0x5020, 0x1030}, access);
     stacks.add(space, {0x1040, 0x5020, 0x1030}, access);
-    collector::sampler::Journal(collector::sampler::Journal::framesOf(directory_)).append(stacks.takeJournal());
+    collector::sampler::Journal(collector::sampler::Journal::framesOf(directory_))
+        .append(stacks.takeJournal());
     access.writer().append(prof::CpuSample{.timeNs = 5, .stack = frame});
     access.countRows(1);
   }
@@ -165,7 +176,8 @@ class Victim {
     sound_.paths[Left::Frames] = collector::sampler::Journal::framesOf(directory_);
     sound_.paths[Left::Trace] = trace;
     for (const auto& entry : fs::directory_iterator(directory_)) {
-      if (entry.path().filename().string().starts_with("open-")) sound_.paths[Left::Log] = entry.path();
+      if (entry.path().filename().string().starts_with("open-"))
+        sound_.paths[Left::Log] = entry.path();
     }
     for (std::size_t i = 0; i < sound_.paths.size(); ++i) {
       sound_.bytes[i] = bytesOf(sound_.paths[i]);
@@ -187,8 +199,9 @@ class Victim {
     const auto store = analyzer::Store::open(output_);
     must(store.ok(), "opening the trace");
     const auto analysis = analyzer::analyse(*store);
-    must(analysis.ok() ? !analyzer::describeRun(*analysis).empty() && !analyzer::verdict(*analysis).empty()
-                       : !analysis.error().message.empty(),
+    must(analysis.ok()
+             ? !analyzer::describeRun(*analysis).empty() && !analyzer::verdict(*analysis).empty()
+             : !analysis.error().message.empty(),
          "summing the trace up");
   }
 

@@ -11,8 +11,8 @@
 #include "collector/cupti/row_collector.h"
 #include "cupti/capture.h"
 
-/// Any bytes where CUPTI would write: the first decides whether the rest is a buffer of CUPTI 13, one of CUPTI 12, or a
-/// raw capture file.
+/// Any bytes where CUPTI would write: the first decides whether the rest is a buffer of CUPTI 13,
+/// one of CUPTI 12, or a raw capture file.
 namespace {
 
 using namespace lacuna;
@@ -24,7 +24,9 @@ void decodeBuffer(const std::byte* bytes, std::size_t size, const Strides& strid
   ClockMap clock;
   clock.add(1'000'000, 0);
   DecoderHooks hooks;
-  hooks.text = [](const void* pointer) { return std::string_view(pointer != nullptr ? "text" : ""); };
+  hooks.text = [](const void* pointer) {
+    return std::string_view(pointer != nullptr ? "text" : "");
+  };
   hooks.apiName = [](bool, std::uint32_t id) { return "call_v" + std::to_string(id); };
   hooks.clock = &clock;
   RowCollector rows;
@@ -34,14 +36,16 @@ void decodeBuffer(const std::byte* bytes, std::size_t size, const Strides& strid
   const auto& kernels = rows.all<prof::Kernel>();
   for (const prof::Kernel& kernel : kernels) {
     // Every row's device and queue were declared before it.
-    if (kernel.durNs < 0 || rows.all<prof::Device>().empty() || rows.all<prof::Queue>().empty()) std::abort();
+    if (kernel.durNs < 0 || rows.all<prof::Device>().empty() || rows.all<prof::Queue>().empty())
+      std::abort();
   }
 }
 
 void readFile(const std::uint8_t* data, std::size_t size) {
   static const int kFile = ::memfd_create("fuzz", 0);
   static const std::string kPath = "/proc/self/fd/" + std::to_string(kFile);
-  if (::ftruncate(kFile, 0) != 0 || ::pwrite(kFile, data, size, 0) != static_cast<ssize_t>(size)) std::abort();
+  if (::ftruncate(kFile, 0) != 0 || ::pwrite(kFile, data, size, 0) != static_cast<ssize_t>(size))
+    std::abort();
   std::string complaint;
   const auto capture = readCapture(kPath, &complaint);
   if (!capture.ok()) return;

@@ -19,8 +19,8 @@
 #include "lacuna/prof/trace.h"
 #include "record/layout.h"
 
-/// Any bytes in the memory that a recorded process shares with its drainer. The input is a list of patches
-/// {region, offset 16 bits, length} bytes… to a sound recording of a process that is gone.
+/// Any bytes in the memory that a recorded process shares with its drainer. The input is a list of
+/// patches {region, offset 16 bits, length} bytes… to a sound recording of a process that is gone.
 namespace {
 
 namespace fs = std::filesystem;
@@ -37,13 +37,18 @@ void must(bool holds, const char* what) {
 void recordSomething() {
   lacunaThreadName(lacunaName("a thread"));
   const LacunaName domain = lacunaName("a domain");
-  const LacunaName site = lacunaSite(lacunaName("a site"), domain, lacunaName("a category"), 0xff00ff00u);
+  const LacunaName site =
+      lacunaSite(lacunaName("a site"), domain, lacunaName("a category"), 0xff00ff00u);
   LacunaEvent event{};
   event.name = lacunaName("an event");
   event.payloadType = LacunaPayloadF64;
   record(Queue{.id = QueueId{3}, .nativeId = 7});
-  AnnouncedOperator announced{
-      .startStamp = 2, .stopStamp = 3, .endStamp = 4, .domain = domain, .name = site, .hasMemory = true};
+  AnnouncedOperator announced{.startStamp = 2,
+                              .stopStamp = 3,
+                              .endStamp = 4,
+                              .domain = domain,
+                              .name = site,
+                              .hasMemory = true};
   announced.beginStamp = lacunaStamp_();
   for (std::uint64_t* stamp : {&announced.startStamp, &announced.stopStamp, &announced.endStamp})
     *stamp += announced.beginStamp;
@@ -53,7 +58,8 @@ void recordSomething() {
     event.payload = i;
     const std::uint64_t range = lacunaRangeStart(&event);
     lacunaMarkEvent(&event);
-    lacunaCounter(lacunaCounterTrack(lacunaName("a counter"), lacunaName("B")), static_cast<double>(i));
+    lacunaCounter(lacunaCounterTrack(lacunaName("a counter"), lacunaName("B")),
+                  static_cast<double>(i));
     lacunaAllocate(0x1000 + i, 64, event.name, 1);
     lacunaFlow(i, LacunaFlowBegin, event.name, domain);
     record(Kernel{.startNs = static_cast<TimeNs>(i), .durNs = 5, .queue = QueueId{3}});
@@ -70,8 +76,8 @@ void recordSomething() {
 class Victim {
  public:
   Victim() {
-    std::string home =
-        (fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path()) / "fuzz-drain-XXXXXX";
+    std::string home = (fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path()) /
+                       "fuzz-drain-XXXXXX";
     must(::mkdtemp(home.data()) != nullptr, "mkdtemp");
     directory = fs::path(home) / "recording";
     output = fs::path(home) / "trace.lcn";
@@ -89,12 +95,14 @@ class Victim {
     ::waitpid(child, &status, 0);
     must(status == 0, "recording");
     for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
-      if (entry.path().extension() == recording::kFileSuffix) file_ = ::open(entry.path().c_str(), O_RDWR | O_CLOEXEC);
+      if (entry.path().extension() == recording::kFileSuffix)
+        file_ = ::open(entry.path().c_str(), O_RDWR | O_CLOEXEC);
     }
     must(file_ >= 0, "opening the recorder's file");
     // Without patches it is sound; otherwise nothing below would be reached.
     const Result<DrainStats> stats = recover(directory, output, true);
-    must(stats.ok() && (*stats).damaged == 0 && (*stats).events > 2000, "draining the sound recording");
+    must(stats.ok() && (*stats).damaged == 0 && (*stats).events > 2000,
+         "draining the sound recording");
   }
   ~Victim() {
     std::error_code ignored;
@@ -103,9 +111,11 @@ class Victim {
   Victim(const Victim&) = delete;
   Victim& operator=(const Victim&) = delete;
 
-  void patch(std::uint8_t region, std::size_t offset, const std::uint8_t* bytes, std::size_t count) {
+  void patch(std::uint8_t region, std::size_t offset, const std::uint8_t* bytes,
+             std::size_t count) {
     static const recording::Offsets kOffsets(kSegments);
-    // The header's first words name its owner; a living process of that number would only end the run early.
+    // The header's first words name its owner; a living process of that number would only end the
+    // run early.
     const std::size_t starts[] = {offsetof(recording::Header, bootId),
                                   kOffsets.links,
                                   kOffsets.threads,
@@ -121,14 +131,18 @@ class Victim {
     const std::size_t which = region % std::size(starts);
     const std::size_t at = starts[which] + offset % sizes[which];
     Old old{at, std::vector<std::uint8_t>(count)};
-    must(::pread(file_, old.bytes.data(), count, static_cast<off_t>(at)) == static_cast<ssize_t>(count), "pread");
-    must(::pwrite(file_, bytes, count, static_cast<off_t>(at)) == static_cast<ssize_t>(count), "pwrite");
+    must(::pread(file_, old.bytes.data(), count, static_cast<off_t>(at)) ==
+             static_cast<ssize_t>(count),
+         "pread");
+    must(::pwrite(file_, bytes, count, static_cast<off_t>(at)) == static_cast<ssize_t>(count),
+         "pwrite");
     undo_.push_back(std::move(old));
   }
   void restore() {
     for (; !undo_.empty(); undo_.pop_back()) {
       const Old& old = undo_.back();
-      must(::pwrite(file_, old.bytes.data(), old.bytes.size(), static_cast<off_t>(old.at)) > 0, "pwrite");
+      must(::pwrite(file_, old.bytes.data(), old.bytes.size(), static_cast<off_t>(old.at)) > 0,
+           "pwrite");
     }
   }
 

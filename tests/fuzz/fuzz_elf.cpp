@@ -22,15 +22,17 @@
 #include "symbols/name_module.h"
 #include "symbols/symbolizer.h"
 
-/// Any bytes as a program whose places are to be named, and as names. The input is {what, number of places} and the
-/// file, or {what} and a name. A process of its own reads the file, which libdw may crash or hang on: that must end in
-/// time and with an answer for each place. Where it ends well, this process reads it too, and finds the same.
+/// Any bytes as a program whose places are to be named, and as names. The input is {what, number of
+/// places} and the file, or {what} and a name. A process of its own reads the file, which libdw may
+/// crash or hang on: that must end in time and with an answer for each place. Where it ends well,
+/// this process reads it too, and finds the same.
 namespace {
 
 using namespace lacuna;
 using namespace lacuna::collector::symbols;
 
-constexpr NamingLimits kLimits{{std::chrono::milliseconds(1000), std::chrono::milliseconds(2000)}, 1u << 30};
+constexpr NamingLimits kLimits{{std::chrono::milliseconds(1000), std::chrono::milliseconds(2000)},
+                               1u << 30};
 constexpr auto kMostTime = std::chrono::seconds(15);
 constexpr std::size_t kLongestText = 64 << 10;
 
@@ -40,20 +42,23 @@ void must(bool holds, const char* what) {
   std::abort();
 }
 
-/// Reports of sanitizers in children that read a file, in memory that they share with this process. libdw is not
-/// instrumented, so they are of our code.
+/// Reports of sanitizers in children that read a file, in memory that they share with this process.
+/// libdw is not instrumented, so they are of our code.
 std::atomic<int>& reports() {
   static auto* const shared = [] {
-    void* at = ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* at = ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(at != MAP_FAILED, "there is no memory to share");
     return new (at) std::atomic<int>(0);
   }();
   return *shared;
 }
 
-/// A child dies as one of the real program does: of a signal, without the fuzzer's report and the fuzzer's artifacts.
+/// A child dies as one of the real program does: of a signal, without the fuzzer's report and the
+/// fuzzer's artifacts.
 void prepareChild() {
-  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGALRM}) ::signal(number, SIG_DFL);
+  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGALRM})
+    ::signal(number, SIG_DFL);
   __sanitizer_set_death_callback([] { ++reports(); });
 }
 
@@ -87,7 +92,8 @@ void readProgram(const std::uint8_t* data, std::size_t size, std::size_t places)
   std::vector<Symbol> symbols;
   const auto begun = std::chrono::steady_clock::now();
   const Naming naming = nameModule(module, file, offsets, kLimits, {}, symbols);
-  must(std::chrono::steady_clock::now() - begun < kMostTime, "the search for names runs beyond its limits");
+  must(std::chrono::steady_clock::now() - begun < kMostTime,
+       "the search for names runs beyond its limits");
   must(reports() == 0, "a sanitizer found something in the process that reads the file");
   must(symbols.size() == offsets.size(), "a place has no answer");
   for (const Symbol& symbol : symbols) {
@@ -106,7 +112,8 @@ void readProgram(const std::uint8_t* data, std::size_t size, std::size_t places)
 
 void readName(std::string_view name) {
   const std::string once = analyzer::withoutScopes(name);
-  must(once.size() <= name.size() && once.empty() == name.empty(), "a name without its scopes is longer, or gone");
+  must(once.size() <= name.size() && once.empty() == name.empty(),
+       "a name without its scopes is longer, or gone");
   (void)analyzer::isCommunicationKernel(name);
 }
 

@@ -31,10 +31,11 @@
 #include "record/layout.h"
 #include "record/segment_folder.h"
 
-/// Any files, folders, links, pipes and holes where a recording is expected. The input is {action} and a list of {place
-/// and kind, name, content, length} bytes… They change a sound recording or fill an empty folder. Then a command that
-/// reads or removes recordings runs on it. It must end, change nothing beside the recording, keep files that no
-/// recording makes, and keep the recording until there is a whole trace of it.
+/// Any files, folders, links, pipes and holes where a recording is expected. The input is {action}
+/// and a list of {place and kind, name, content, length} bytes… They change a sound recording or
+/// fill an empty folder. Then a command that reads or removes recordings runs on it. It must end,
+/// change nothing beside the recording, keep files that no recording makes, and keep the recording
+/// until there is a whole trace of it.
 namespace {
 
 namespace fs = std::filesystem;
@@ -56,8 +57,8 @@ void write(const fs::path& path, std::string_view bytes) {
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-/// Shared memory and temporary files of this process alone, as far as the system allows: another program's leftovers
-/// are none of the fuzzer's.
+/// Shared memory and temporary files of this process alone, as far as the system allows: another
+/// program's leftovers are none of the fuzzer's.
 bool isolate() {
   const std::string user = std::to_string(::geteuid()), group = std::to_string(::getegid());
   if (::unshare(CLONE_NEWNS) != 0) {
@@ -71,7 +72,8 @@ bool isolate() {
          ::mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=256m") == 0;
 }
 
-/// libFuzzer's alarm would end a call that waits, such as the opening of a pipe, long before its time limit is over.
+/// libFuzzer's alarm would end a call that waits, such as the opening of a pipe, long before its
+/// time limit is over.
 void letWaitsGoOn() {
   struct sigaction alarm {};
   ::sigaction(SIGALRM, nullptr, &alarm);
@@ -89,7 +91,8 @@ std::string describe(const fs::path& path) {
   switch (status.type()) {
     case fs::file_type::regular: {
       const std::uintmax_t size = fs::file_size(path, error);
-      return "file " + std::to_string(size) + " " + (size <= kReadAll ? bytesOf(path) : std::string());
+      return "file " + std::to_string(size) + " " +
+             (size <= kReadAll ? bytesOf(path) : std::string());
     }
     case fs::file_type::symlink:
       return "link " + fs::read_symlink(path, error).string();
@@ -101,7 +104,8 @@ std::string describe(const fs::path& path) {
 Tree treeOf(const fs::path& folder) {
   Tree tree;
   std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, error), last; !error && at != last; at.increment(error))
+  for (fs::recursive_directory_iterator at(folder, error), last; !error && at != last;
+       at.increment(error))
     tree[at->path().string()] = describe(at->path());
   return tree;
 }
@@ -112,9 +116,10 @@ enum class Action : std::uint8_t { Recover, RecoverAndKeep, Remove, Leftovers, C
 /// No recording makes these, whatever they are: they must stay.
 constexpr std::array<const char*, 3> kForeign = {"precious", "1-0.lcr.bak", "shm2"};
 constexpr std::array<const char*, 21> kNames = {
-    "settings", "settings.new", "shm",     "owner",      "checkpoint", "checkpoint.tmp", "output",
-    "control",  "trace",        "frames",  "open-1",     "open-2",     "stacks-1",       "stacks-999999999",
-    "1-0.lcr",  "2-0.lcr",      ".failed", "1-0.failed", "snapshot",   "trace.tmp",      "output.tmp"};
+    "settings", "settings.new",     "shm",       "owner",   "checkpoint", "checkpoint.tmp",
+    "output",   "control",          "trace",     "frames",  "open-1",     "open-2",
+    "stacks-1", "stacks-999999999", "1-0.lcr",   "2-0.lcr", ".failed",    "1-0.failed",
+    "snapshot", "trace.tmp",        "output.tmp"};
 
 class Victim {
  public:
@@ -149,7 +154,8 @@ class Victim {
     const auto action = static_cast<Action>(data[0] % 0x80 % static_cast<int>(Action::Count));
     restore((data[0] & 0x80) != 0);
     change(data + 1, size - 1);
-    before_ = {treeOf(home_ / "canary"), treeOf(recording_), treeOf(shared_), treeOf(home_ / "tmp")};
+    before_ = {treeOf(home_ / "canary"), treeOf(recording_), treeOf(shared_),
+               treeOf(home_ / "tmp")};
     switch (action) {
       case Action::Recover:
         return recover(false);
@@ -173,7 +179,8 @@ class Victim {
   void makeCanary() {
     const fs::path canary = home_ / "canary";
     fs::create_directories(canary / "snapshot");
-    for (const char* name : {"settings", "owner", "1-0.lcr", "precious", "checkpoint", "snapshot/1-0.lcr"})
+    for (const char* name :
+         {"settings", "owner", "1-0.lcr", "precious", "checkpoint", "snapshot/1-0.lcr"})
       write(canary / name, "the user's own");
   }
 
@@ -220,7 +227,8 @@ class Victim {
   void change(const std::uint8_t* data, std::size_t size) const {
     constexpr std::size_t kHead = 4;
     while (size >= kHead) {
-      const auto kind = static_cast<Kind>(data[0] / places_.size() % static_cast<std::size_t>(Kind::Count));
+      const auto kind =
+          static_cast<Kind>(data[0] / places_.size() % static_cast<std::size_t>(Kind::Count));
       const fs::path& place = places_[data[0] % places_.size()];
       const std::size_t number = data[1] % (kNames.size() + kForeign.size());
       const char* name = number < kNames.size() ? kNames[number] : kForeign[number - kNames.size()];
@@ -231,7 +239,8 @@ class Victim {
     }
   }
 
-  void make(Kind kind, const fs::path& path, std::uint8_t content, const std::uint8_t* data, std::size_t size) const {
+  void make(Kind kind, const fs::path& path, std::uint8_t content, const std::uint8_t* data,
+            std::size_t size) const {
     std::error_code ignored;
     fs::create_directories(path.parent_path(), ignored);
     // Not through a link that an entry before made of it.
@@ -263,7 +272,8 @@ class Victim {
   }
 
   /// One of the sound files with patches, or the bytes themselves.
-  [[nodiscard]] std::string contentOf(std::uint8_t number, const std::uint8_t* data, std::size_t size) const {
+  [[nodiscard]] std::string contentOf(std::uint8_t number, const std::uint8_t* data,
+                                      std::size_t size) const {
     const std::size_t which = number % (contents_.size() + 1);
     if (which == contents_.size()) return {reinterpret_cast<const char*>(data), size};
     std::string content = contents_[which];
@@ -273,18 +283,19 @@ class Victim {
 
   [[nodiscard]] fs::path targetOf(std::uint8_t number, const fs::path& own) const {
     const fs::path canary = home_ / "canary";
-    const std::array<fs::path, 12> targets = {canary,
-                                              canary / "settings",
-                                              canary / "1-0.lcr",
-                                              own,
-                                              ".",
-                                              "..",
-                                              "../canary",
-                                              shared_,
-                                              shared_ / "1-0.lcr",
-                                              home_ / "gone",
-                                              shared_.string() + "/../" + home_.filename().string() + "/canary",
-                                              home_ / "tmp"};
+    const std::array<fs::path, 12> targets = {
+        canary,
+        canary / "settings",
+        canary / "1-0.lcr",
+        own,
+        ".",
+        "..",
+        "../canary",
+        shared_,
+        shared_ / "1-0.lcr",
+        home_ / "gone",
+        shared_.string() + "/../" + home_.filename().string() + "/canary",
+        home_ / "tmp"};
     return targets[number % targets.size()];
   }
 
@@ -294,28 +305,34 @@ class Victim {
     mustKeepWhatIsForeign();
     if (fs::exists(trace)) {
       const auto reader = prof::Reader::open(trace);
-      must(reader.ok() && (*reader).complete() && (*reader).damage().empty(), "the trace is not whole");
+      must(reader.ok() && (*reader).complete() && (*reader).damage().empty(),
+           "the trace is not whole");
     } else {
-      must(!stats.ok() && !stats.error().message.empty(), "no trace was written, and no reason given");
+      must(!stats.ok() && !stats.error().message.empty(),
+           "no trace was written, and no reason given");
     }
     if (keep || !fs::exists(trace)) {
       must(treeOf(recording_) == before_.recording, "the recording is not as it was");
       must(treeOf(shared_) == before_.shared, "the segments are not as they were");
     }
-    must(std::distance(fs::directory_iterator(home_ / "out"), {}) == (fs::exists(trace) ? 1 : 0), "drafts were left");
+    must(std::distance(fs::directory_iterator(home_ / "out"), {}) == (fs::exists(trace) ? 1 : 0),
+         "drafts were left");
   }
 
   void checkForLeftovers() const {
     // Its owner is there, as it was recorded.
-    const bool wanted =
-        isSound(recording_ / prof::recording::kSettingsFile) && isSound(shared_ / prof::recording::kOwnerFile);
+    const bool wanted = isSound(recording_ / prof::recording::kSettingsFile) &&
+                        isSound(shared_ / prof::recording::kOwnerFile);
     for (const prof::Leftover& leftover : prof::findLeftovers()) {
-      const bool ours = leftover.folder == shared_ || leftover.folder.string().starts_with(home_.string());
+      const bool ours =
+          leftover.folder == shared_ || leftover.folder.string().starts_with(home_.string());
       if (isolated_ || ours) (void)prof::removeLeftover(leftover);
     }
     mustKeepWhatIsForeign();
     must(treeOf(recording_) == before_.recording, "the recording is not as it was");
-    if (wanted) must(treeOf(shared_) == before_.shared, "segments that a recording wants are not as they were");
+    if (wanted)
+      must(treeOf(shared_) == before_.shared,
+           "segments that a recording wants are not as they were");
   }
 
   void create() const {
@@ -323,13 +340,15 @@ class Victim {
     const auto created = prof::createRecording(recording_);
     mustKeepWhatIsForeign();
     must(!created.ok() || empty, "a recording was made where something was");
-    if (!created.ok()) must(treeOf(recording_) == before_.recording, "what was there is not as it was");
+    if (!created.ok())
+      must(treeOf(recording_) == before_.recording, "what was there is not as it was");
     if (created.ok()) (void)prof::removeRecording(recording_);
   }
 
   [[nodiscard]] bool isSound(const fs::path& path) const {
     for (const Sound& one : sound_) {
-      if (one.path == path) return describe(path) == "file " + std::to_string(one.bytes.size()) + " " + one.bytes;
+      if (one.path == path)
+        return describe(path) == "file " + std::to_string(one.bytes.size()) + " " + one.bytes;
     }
     return false;
   }

@@ -16,9 +16,10 @@
 #include "python/line_table.h"
 #include "python/memory.h"
 
-/// Any bytes as the memory of a Python program: an announcement up to the first byte 0, then what is at every address,
-/// over and over. Frames, objects and tables of lines are read from it; there must be an end, and no more than there
-/// may be. Where the announcement makes no sense, that of a version of CPython is taken.
+/// Any bytes as the memory of a Python program: an announcement up to the first byte 0, then what
+/// is at every address, over and over. Frames, objects and tables of lines are read from it; there
+/// must be an end, and no more than there may be. Where the announcement makes no sense, that of a
+/// version of CPython is taken.
 namespace {
 
 using namespace lacuna::collector::python;
@@ -52,13 +53,19 @@ class RepeatedMemory final : public Memory {
 };
 
 constexpr std::string_view kObjects =
-    "pid 17\nback 24\nbytes_data 32\nbytes_size 16\ncode 32\ncode_size 176\ncode_type 64\nfile 104\nfirst_line 40\n"
-    "frame 24\nframe_type 64\nid 176\ninterpreter 64\nlasti 96\nlines 2\nname 112\nnext 8\ntable 120\ntext_ascii 48\n"
-    "text_kind_shift 2\ntext_length 16\ntext_state 32\ntext_wide 72\nthreads 8\ntid 720\ntype 8\nend 1\n";
+    "pid 17\nback 24\nbytes_data 32\nbytes_size 16\ncode 32\ncode_size 176\ncode_type 64\nfile "
+    "104\nfirst_line 40\n"
+    "frame 24\nframe_type 64\nid 176\ninterpreter 64\nlasti 96\nlines 2\nname 112\nnext 8\ntable "
+    "120\ntext_ascii 48\n"
+    "text_kind_shift 2\ntext_length 16\ntext_state 32\ntext_wide 72\nthreads 8\ntid 720\ntype "
+    "8\nend 1\n";
 constexpr std::string_view kStack =
-    "pid 17\nback 48\nbytecode 184\nbytes_data 32\nbytes_size 16\ncframe 56\ncframe_frame 8\nchunk 296\ncode 32\n"
-    "code_size 192\ncode_type 64\nfile 112\nfirst_line 72\nframe_size 80\nid 152\ninstruction 56\ninterpreter 64\n"
-    "lines 3\nname 128\nnext 8\nowner 69\ntable 136\ntext_ascii 48\ntext_kind_shift 2\ntext_length 16\ntext_state 32\n"
+    "pid 17\nback 48\nbytecode 184\nbytes_data 32\nbytes_size 16\ncframe 56\ncframe_frame 8\nchunk "
+    "296\ncode 32\n"
+    "code_size 192\ncode_type 64\nfile 112\nfirst_line 72\nframe_size 80\nid 152\ninstruction "
+    "56\ninterpreter 64\n"
+    "lines 3\nname 128\nnext 8\nowner 69\ntable 136\ntext_ascii 48\ntext_kind_shift 2\ntext_length "
+    "16\ntext_state 32\n"
     "text_wide 72\nthreads 16\ntid 720\ntype 8\nunits 16\nend 1\n";
 
 void readFrames(const Layout& layout, std::span<const std::byte> bytes) {
@@ -73,7 +80,8 @@ void readFrames(const Layout& layout, std::span<const std::byte> bytes) {
     reader.read(stacks);
     must(stacks.size() <= 1024, "more threads than there may be");
     for (const ThreadStack& stack : stacks) {
-      must(stack.frames.size() <= kMostFrames && !stack.frames.empty(), "a stack of a size that it may not have");
+      must(stack.frames.size() <= kMostFrames && !stack.frames.empty(),
+           "a stack of a size that it may not have");
       must(stack.tid != 0, "a thread without a number");
     }
   }
@@ -94,7 +102,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const std::string_view known : {kObjects, kStack}) readFrames(*parseLayout(known), memory);
   }
   for (const LineTable kind : {LineTable::Pairs, LineTable::Ranges, LineTable::Locations}) {
-    for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{24}, static_cast<std::uint64_t>(size)}) {
+    for (const std::uint64_t offset :
+         {std::uint64_t{0}, std::uint64_t{24}, static_cast<std::uint64_t>(size)}) {
       must(lineOf(kind, input, 1, offset) != 0u, "line 0");
     }
   }

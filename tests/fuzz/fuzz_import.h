@@ -15,8 +15,8 @@
 
 namespace lacuna::analyzer {
 
-/// Checks the result that every importer must give: a store whose rows name only ids that exist (or none). Lengths are
-/// not negative, and every text can be read.
+/// Checks the result that every importer must give: a store whose rows name only ids that exist (or
+/// none). Lengths are not negative, and every text can be read.
 inline void checkImported(const StoreResult& store) {
   if (!store.ok()) {
     if (store.error().message.empty()) std::abort();
@@ -49,7 +49,8 @@ inline void checkImported(const StoreResult& store) {
 /// A file that holds the input, in memory where there is such a place.
 inline const std::filesystem::path& fuzzFile(const std::uint8_t* data, std::size_t size) {
   static const std::filesystem::path kPath = [] {
-    std::string name = (std::filesystem::exists("/dev/shm") ? "/dev/shm" : "/tmp") + std::string("/lacuna-fuzz-XXXXXX");
+    std::string name = (std::filesystem::exists("/dev/shm") ? "/dev/shm" : "/tmp") +
+                       std::string("/lacuna-fuzz-XXXXXX");
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     return std::filesystem::path(name) / "input";
   }();

@@ -15,8 +15,8 @@
 #include "mcp/reply.h"
 #include "mcp/tools.h"
 
-/// Any bytes as a message to `lacuna mcp`. Every answer is one line of JSON. A call that passes the checks becomes a
-/// command line whose files are no options.
+/// Any bytes as a message to `lacuna mcp`. Every answer is one line of JSON. A call that passes the
+/// checks becomes a command line whose files are no options.
 namespace {
 
 using namespace lacuna;
@@ -34,7 +34,8 @@ void mustBeReply(const std::string& reply) {
 }
 
 void mustBeCommand(const std::vector<std::string>& words, const mcp::Tool& tool) {
-  must(!words.empty() && words.front() == (tool.name == "findings" ? "query" : tool.name), "another command");
+  must(!words.empty() && words.front() == (tool.name == "findings" ? "query" : tool.name),
+       "another command");
   bool isBehindDashes = false;
   for (const std::string& word : words) {
     must(word.find('\0') == std::string::npos, "a word ends early");
@@ -63,7 +64,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static mcp::MessageParser parser;
   const mcp::Message message = parser.parse({reinterpret_cast<const char*>(data), size});
   must(message.id.empty() || analyzer::json::isValid(message.id), "an id is no JSON");
-  must(message.cancelled.empty() || analyzer::json::isValid(message.cancelled), "a cancelled id is no JSON");
+  must(message.cancelled.empty() || analyzer::json::isValid(message.cancelled),
+       "a cancelled id is no JSON");
   if (message.refusal) {
     mustBeReply(mcp::errorReply(message, *message.refusal));
     return 0;

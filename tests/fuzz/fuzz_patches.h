@@ -10,7 +10,8 @@
 
 namespace lacuna::fuzz {
 
-/// A change to one of several things that are sound: {target, offset 16 bits, how 2 bits | count - 1 6 bits} bytes…
+/// A change to one of several things that are sound: {target, offset 16 bits, how 2 bits | count -
+/// 1 6 bits} bytes…
 struct Patch {
   enum class How : std::uint8_t { Overwrite, Insert, Remove, Cut };
   std::size_t target = 0;

@@ -25,8 +25,9 @@
 #include "support/random_store.h"
 #include "support/temp_dir.h"
 
-/// Any text as a statement against a store that never changes, and its report: in memory, and from a file whose tables
-/// are read block by block. Both must end within the limits, give valid text, and leave no file behind.
+/// Any text as a statement against a store that never changes, and its report: in memory, and from
+/// a file whose tables are read block by block. Both must end within the limits, give valid text,
+/// and leave no file behind.
 namespace {
 
 using namespace lacuna;
@@ -36,7 +37,8 @@ using analyzer::QueryValue;
 constexpr unsigned kSeed = 7;
 constexpr unsigned kRows = 24;
 constexpr auto kTimeLimit = std::chrono::milliseconds(400);
-/// Time of the processor. One step of SQLite looks at no clock: values that are small keep it short.
+/// Time of the processor. One step of SQLite looks at no clock: values that are small keep it
+/// short.
 constexpr auto kMostTime = 10 * kTimeLimit;
 constexpr long long kMostMemory = 3 << 20;
 constexpr std::uint64_t kMostResultRows = 2000;
@@ -52,7 +54,8 @@ void must(bool holds, std::string_view what) {
 /// A text in every form in which it may be printed.
 void mustPrint(std::string_view text) {
   const std::string line = analyzer::oneLine(text);
-  must(analyzer::validUtf8(line) == line && line.find('\n') == std::string::npos, "a text is not printed as one line");
+  must(analyzer::validUtf8(line) == line && line.find('\n') == std::string::npos,
+       "a text is not printed as one line");
   must(analyzer::json::isValid(analyzer::jsonText(text)), "a text is not printed as JSON");
   std::string field;
   analyzer::appendCsvText(field, text);
@@ -90,7 +93,8 @@ class Asked {
     const prof::Status status = query_.run(
         sql,
         [&](const std::vector<std::string>& names) {
-          must(std::exchange(columns, names.size()) == 0 && !names.empty(), "columns are named twice, or never");
+          must(std::exchange(columns, names.size()) == 0 && !names.empty(),
+               "columns are named twice, or never");
           for (const std::string& name : names) mustPrint(name);
         },
         [&](const std::vector<QueryValue>& values) {
@@ -100,10 +104,13 @@ class Asked {
         });
     const auto took = std::chrono::milliseconds((std::clock() - begun) * 1000 / CLOCKS_PER_SEC);
     must(took < kMostTime, "a statement runs far beyond the time limit");
-    must(status.ok() || status.error().message.starts_with("SQL: "), "a statement fails without a reason");
+    must(status.ok() || status.error().message.starts_with("SQL: "),
+         "a statement fails without a reason");
     return status.ok();
   }
-  void mustBeUnchanged() const { must(allRows(*store_) == before_, "a statement changed the store"); }
+  void mustBeUnchanged() const {
+    must(allRows(*store_) == before_, "a statement changed the store");
+  }
 
  private:
   std::shared_ptr<const analyzer::Store> store_;
@@ -117,7 +124,8 @@ class Fixture {
   Fixture() {
     sqlite3_hard_heap_limit64(kMostMemory);
     const auto store = test::randomStore(kSeed, kRows, test::hostileTexts());
-    must(analyzer::exportTrace(*store, files_ / "trace.lcn", analyzer::Format::Lcn).ok(), "the trace is not written");
+    must(analyzer::exportTrace(*store, files_ / "trace.lcn", analyzer::Format::Lcn).ok(),
+         "the trace is not written");
     auto opened = analyzer::Store::open(files_ / "trace.lcn");
     must(opened.ok(), "the trace is not opened");
     bytes_ = bytesOfFile();
@@ -128,7 +136,8 @@ class Fixture {
     before_ = std::filesystem::current_path();
     // Within the limits there is room for this; otherwise nothing below would be reached.
     constexpr std::string_view kSound =
-        "SELECT k.name, count(*), sum(k.durNs) FROM kernel k JOIN queue q ON q.id = k.queue GROUP BY 1 ORDER BY 3 DESC";
+        "SELECT k.name, count(*), sum(k.durNs) FROM kernel k JOIN queue q ON q.id = k.queue GROUP "
+        "BY 1 ORDER BY 3 DESC";
     must(kept_->ask(kSound) && inBlocks_->ask(kSound), "a sound statement is not answered");
   }
 
@@ -170,17 +179,20 @@ void writeWords(const std::filesystem::path& path) {
       add(" " + std::string(word, static_cast<std::size_t>(bytes)) + " ");
   }
   for (const analyzer::SqlFunctions& group : analyzer::allowedSqlFunctions()) {
-    for (const std::string_view name : group.names) add(name.starts_with('-') ? name : std::string(name) + "(");
+    for (const std::string_view name : group.names)
+      add(name.starts_with('-') ? name : std::string(name) + "(");
   }
   for (const prof::TableSpec& table : prof::allTables()) {
     add(table.name);
-    for (const prof::ColumnSpec& column : std::span(table.columns, table.columnCount)) add(column.name);
+    for (const prof::ColumnSpec& column : std::span(table.columns, table.columnCount))
+      add(column.name);
   }
   for (const analyzer::Table& table : analyzer::reportTables({})) {
     add(analyzer::sqlNameOf(table));
     for (const analyzer::ColumnInfo& column : table.columns) add(column.key);
   }
-  for (const char* word : {"collective", "rowid", "pragma_table_info(", "json_each(", "sqlite_master", "x'00'"})
+  for (const char* word :
+       {"collective", "rowid", "pragma_table_info(", "json_each(", "sqlite_master", "x'00'"})
     add(word);
 }
 

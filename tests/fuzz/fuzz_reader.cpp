@@ -35,7 +35,8 @@ void readAll(const Reader& reader, std::size_t fileBytes) {
   }
   (void)reader.table<Range>();
   (void)reader.table<Kernel>({0, 1000});
-  for (std::uint32_t id = 0; id < reader.stringCount() && id < 1000; ++id) (void)reader.text(StringId(id));
+  for (std::uint32_t id = 0; id < reader.stringCount() && id < 1000; ++id)
+    (void)reader.text(StringId(id));
 }
 
 }  // namespace
@@ -43,7 +44,8 @@ void readAll(const Reader& reader, std::size_t fileBytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const int kFile = ::memfd_create("fuzz", 0);
   static const std::string kPath = "/proc/self/fd/" + std::to_string(kFile);
-  if (::ftruncate(kFile, 0) != 0 || ::pwrite(kFile, data, size, 0) != static_cast<ssize_t>(size)) std::abort();
+  if (::ftruncate(kFile, 0) != 0 || ::pwrite(kFile, data, size, 0) != static_cast<ssize_t>(size))
+    std::abort();
   for (const auto verify : {ReaderOptions::Verify::Always, ReaderOptions::Verify::Never}) {
     auto reader = Reader::open(kPath, {verify});
     if (!reader.ok()) continue;

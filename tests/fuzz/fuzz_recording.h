@@ -14,9 +14,9 @@
 
 namespace lacuna::fuzz {
 
-/// Gives the one recorder's file of a folder the name 1-0.lcr, and takes the program's name and command line out of it,
-/// before a drainer sees it. The drainers' output then has the same length in each process, and patches of the corpus
-/// hit the same places.
+/// Gives the one recorder's file of a folder the name 1-0.lcr, and takes the program's name and
+/// command line out of it, before a drainer sees it. The drainers' output then has the same length
+/// in each process, and patches of the corpus hit the same places.
 inline std::filesystem::path makeRecorderPlain(const std::filesystem::path& folder) {
   const std::filesystem::path plain = folder / (std::string("1-0") + prof::recording::kFileSuffix);
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

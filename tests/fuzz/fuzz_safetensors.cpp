@@ -10,7 +10,8 @@
 #include "io/safetensors_header.h"
 #include "lacuna/runtime/error.h"
 
-/// Any bytes as a file of saved tensors: its header is refused in words, or gives each byte after it to one tensor.
+/// Any bytes as a file of saved tensors: its header is refused in words, or gives each byte after
+/// it to one tensor.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace lacuna::rt;
   std::array<unsigned char, kSafetensorsLengthBytes> raw{};
@@ -22,7 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::uint64_t behind = size - raw.size() - length;
     std::uint64_t bytes = 0;
     for (const SafetensorsEntry& tensor : parseSafetensorsHeader("fuzz", json, behind).tensors) {
-      if (static_cast<std::uint64_t>(tensor.shape.numel()) * itemSize(tensor.dtype) != tensor.end - tensor.begin)
+      if (static_cast<std::uint64_t>(tensor.shape.numel()) * itemSize(tensor.dtype) !=
+          tensor.end - tensor.begin)
         std::abort();
       bytes += tensor.end - tensor.begin;
     }

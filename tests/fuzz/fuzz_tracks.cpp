@@ -18,11 +18,12 @@
 #include "lacuna/prof/writer.h"
 #include "support/temp_dir.h"
 
-/// Any bytes in the tracks that a trace keeps as derived blocks. The first byte decides how they come there. They
-/// change sections that are then written anew, as another version or a faulty writer would leave them, or they change
-/// the file, as a faulty disk does. A fuzzer's build accepts every checksum. The rest is a list of patches {section
-/// from the last, offset 24 bits, length} bytes… to sound ones. In patches to the file the first number does not count:
-/// they go anywhere in the derived blocks.
+/// Any bytes in the tracks that a trace keeps as derived blocks. The first byte decides how they
+/// come there. They change sections that are then written anew, as another version or a faulty
+/// writer would leave them, or they change the file, as a faulty disk does. A fuzzer's build
+/// accepts every checksum. The rest is a list of patches {section from the last, offset 24 bits,
+/// length} bytes… to sound ones. In patches to the file the first number does not count: they go
+/// anywhere in the derived blocks.
 namespace {
 
 using namespace lacuna;
@@ -45,28 +46,37 @@ void writeTrace(const std::filesystem::path& path) {
   writer->append(prof::Thread{.id = prof::ThreadId(1), .name = writer->intern("main")});
   writer->append(prof::Queue{.id = prof::QueueId(1), .device = prof::DeviceId(1)});
   writer->append(prof::CounterTrack{.id = prof::TrackId(1), .name = writer->intern("depth")});
-  const prof::StringId names[] = {writer->intern("forward"), writer->intern("backward"), writer->intern("step")};
+  const prof::StringId names[] = {writer->intern("forward"), writer->intern("backward"),
+                                  writer->intern("step")};
   for (int i = 0; i < kRanges; ++i) {
     const prof::TimeNs start = 1'000'000 + 1'000 * i;
-    writer->append(prof::Range{
-        .startNs = start, .durNs = 100 + i % 7 * 90, .thread = prof::ThreadId(1), .name = names[i / 100 % 3]});
+    writer->append(prof::Range{.startNs = start,
+                               .durNs = 100 + i % 7 * 90,
+                               .thread = prof::ThreadId(1),
+                               .name = names[i / 100 % 3]});
     if (i % 8 == 0) {
-      writer->append(
-          prof::Kernel{.startNs = start + 50, .durNs = 400, .queue = prof::QueueId(1), .device = prof::DeviceId(1)});
+      writer->append(prof::Kernel{.startNs = start + 50,
+                                  .durNs = 400,
+                                  .queue = prof::QueueId(1),
+                                  .device = prof::DeviceId(1)});
     }
     if (i % 64 != 0) continue;
-    writer->append(
-        prof::CounterSample{.timeNs = start, .track = prof::TrackId(1), .value = static_cast<double>(i % 9)});
-    writer->append(prof::Allocation{
-        .timeNs = start, .device = prof::DeviceId(1), .address = static_cast<std::uint64_t>(i + 1), .bytes = 8});
+    writer->append(prof::CounterSample{
+        .timeNs = start, .track = prof::TrackId(1), .value = static_cast<double>(i % 9)});
+    writer->append(prof::Allocation{.timeNs = start,
+                                    .device = prof::DeviceId(1),
+                                    .address = static_cast<std::uint64_t>(i + 1),
+                                    .bytes = 8});
   }
   must(writer->finish().ok(), "writing the trace");
 }
 
-void readLane(const Lane& lane, const analyzer::PixelGrid& grid, std::vector<analyzer::Cell>& cells) {
+void readLane(const Lane& lane, const analyzer::PixelGrid& grid,
+              std::vector<analyzer::Cell>& cells) {
   cells.resize(static_cast<std::size_t>(grid.width));
   lane.query(grid, cells);
-  for (const analyzer::Cell& cell : cells) must(cell.busy >= 0 && cell.busy <= 1, "a share of a pixel's time");
+  for (const analyzer::Cell& cell : cells)
+    must(cell.busy >= 0 && cell.busy <= 1, "a share of a pixel's time");
 }
 
 /// Looks at everything from afar, nearer, and at single events.
@@ -108,7 +118,8 @@ void mustBeSame(const Lane& kept, const Lane& built, prof::TimeWindow span) {
   }
   must(!kept.events().damaged(), "reading events");
   for (std::size_t i = 0; i < kept.size(); i += 17)
-    must(kept.startNs(i) == built.startNs(i) && kept.durNs(i) == built.durNs(i), "comparing events");
+    must(kept.startNs(i) == built.startNs(i) && kept.durNs(i) == built.durNs(i),
+         "comparing events");
 }
 
 void mustBeSame(const TrackSet& kept, const TrackSet& built) {
@@ -137,7 +148,8 @@ class Victim {
     writeTrace(path_);
     must(analyzer::addTracks(path_, {}, 1).ok(), "adding tracks");
     bytes_.resize(std::filesystem::file_size(path_));
-    std::ifstream(path_, std::ios::binary).read(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
+    std::ifstream(path_, std::ios::binary)
+        .read(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
     const auto store = analyzer::Store::open(path_);
     must(store.ok(), "opening the trace");
     auto built = analyzer::buildTracks(**store);
@@ -161,20 +173,23 @@ class Victim {
     for (auto& block : patched) {
       for (auto& section : block) sections.push_back(&section);
     }
-    forEachPatch(data, size, [&](std::size_t section, std::size_t offset, std::span<const std::uint8_t> bytes) {
-      std::vector<char>& target = *sections[sections.size() - 1 - section % sections.size()];
-      if (!target.empty()) write(target, offset % target.size(), bytes);
-    });
+    forEachPatch(data, size,
+                 [&](std::size_t section, std::size_t offset, std::span<const std::uint8_t> bytes) {
+                   std::vector<char>& target =
+                       *sections[sections.size() - 1 - section % sections.size()];
+                   if (!target.empty()) write(target, offset % target.size(), bytes);
+                 });
     writeSections(patched);
     (void)check();
   }
 
   void patchFile(const std::uint8_t* data, std::size_t size) {
     std::vector<char> patched = bytes_;
-    forEachPatch(data, size, [&](std::size_t, std::size_t offset, std::span<const std::uint8_t> bytes) {
-      const std::size_t at = from_ + offset % (to_ - from_);
-      write(patched, at, bytes.first(std::min(bytes.size(), to_ - at)));
-    });
+    forEachPatch(data, size,
+                 [&](std::size_t, std::size_t offset, std::span<const std::uint8_t> bytes) {
+                   const std::size_t at = from_ + offset % (to_ - from_);
+                   write(patched, at, bytes.first(std::min(bytes.size(), to_ - at)));
+                 });
     writeFile(patched);
     (void)check();
   }
@@ -191,7 +206,8 @@ class Victim {
   static void forEachPatch(const std::uint8_t* data, std::size_t size, Patch&& patch) {
     constexpr std::size_t kHead = 5;
     while (size > kHead) {
-      const std::size_t offset = std::size_t{data[1]} | std::size_t{data[2]} << 8 | std::size_t{data[3]} << 16;
+      const std::size_t offset =
+          std::size_t{data[1]} | std::size_t{data[2]} << 8 | std::size_t{data[3]} << 16;
       const std::size_t count = std::min<std::size_t>(1 + data[4] % 64, size - kHead);
       patch(std::size_t{data[0]}, offset, std::span(data + kHead, count));
       data += kHead + count;
@@ -205,7 +221,8 @@ class Victim {
     auto& out = blocks_.emplace_back();
     for (const prof::DerivedSection& section : *sections) {
       std::vector<char>& bytes = out.emplace_back(section.bytes);
-      must(reader.readSection(section, std::as_writable_bytes(std::span(bytes))).ok(), "reading a section");
+      must(reader.readSection(section, std::as_writable_bytes(std::span(bytes))).ok(),
+           "reading a section");
     }
   }
 
@@ -220,13 +237,15 @@ class Victim {
     must(writer.ok(), "extending the trace");
     for (const auto& block : blocks) {
       std::vector<std::span<const std::byte>> sections;
-      for (const std::vector<char>& section : block) sections.push_back(std::as_bytes(std::span(section)));
+      for (const std::vector<char>& section : block)
+        sections.push_back(std::as_bytes(std::span(section)));
       (void)writer->appendDerived("tracks", sections);
     }
     must(writer->finish().ok(), "writing the sections");
   }
 
-  /// The tracks that were found, which may hold anything, but are read in bounds and in time; null for none.
+  /// The tracks that were found, which may hold anything, but are read in bounds and in time; null
+  /// for none.
   [[nodiscard]] std::shared_ptr<const TrackSet> check() const {
     const auto store = analyzer::Store::open(path_);
     if (!store.ok()) return nullptr;

@@ -17,9 +17,10 @@
 #include "data/outcome_inbox.h"
 #include "lacuna/runtime/error.h"
 
-/// Any bytes and files from a worker process that went wrong. The input is a list of {files, size, length 16 bits}
-/// bytes…: what the worker sends at a time, with up to two files of some kind beside it. The loader refuses it in
-/// words, or gets tensors that lie within the worker's memory, and it never waits and keeps no file.
+/// Any bytes and files from a worker process that went wrong. The input is a list of {files, size,
+/// length 16 bits} bytes…: what the worker sends at a time, with up to two files of some kind
+/// beside it. The loader refuses it in words, or gets tensors that lie within the worker's memory,
+/// and it never waits and keeps no file.
 namespace {
 
 using namespace lacuna::rt;
@@ -34,7 +35,8 @@ void must(bool holds, const char* what) {
 
 Descriptor memoryFile(std::size_t bytes, unsigned seals) {
   Descriptor file(::memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  must(file.get() >= 0 && ::ftruncate(file.get(), static_cast<off_t>(bytes)) == 0, "there is no memory file");
+  must(file.get() >= 0 && ::ftruncate(file.get(), static_cast<off_t>(bytes)) == 0,
+       "there is no memory file");
   must(::fcntl(file.get(), F_ADD_SEALS, seals) == 0, "a memory file is not sealed");
   return file;
 }
@@ -55,7 +57,10 @@ Descriptor fileOf(unsigned kind, std::size_t bytes) {
 /// A stream whose worker's end never waits either: what does not fit is not sent.
 class Stream {
  public:
-  Stream() { must(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_.data()) == 0, "there is no socket"); }
+  Stream() {
+    must(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_.data()) == 0,
+         "there is no socket");
+  }
   ~Stream() {
     closeWorker();
     ::close(ends_[0]);
@@ -67,7 +72,8 @@ class Stream {
     if (ends_[1] >= 0) ::close(ends_[1]);
     ends_[1] = -1;
   }
-  void send(const std::uint8_t* data, std::size_t size, const std::array<int, 2>& files, std::size_t count) const {
+  void send(const std::uint8_t* data, std::size_t size, const std::array<int, 2>& files,
+            std::size_t count) const {
     iovec part{const_cast<std::uint8_t*>(data), size};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof files)> control{};
     msghdr header{};
@@ -89,15 +95,18 @@ class Stream {
   std::array<int, 2> ends_{-1, -1};
 };
 
-void sendSome(const Stream& stream, unsigned files, std::size_t fileBytes, const std::uint8_t* data, std::size_t size) {
+void sendSome(const Stream& stream, unsigned files, std::size_t fileBytes, const std::uint8_t* data,
+              std::size_t size) {
   const Descriptor first = fileOf(files, fileBytes), second = fileOf(files >> 2, fileBytes);
   stream.send(data, size, {first.get(), second.get()}, std::min<std::size_t>(files >> 4 & 3, 2));
 }
 
 void mustBeReadable(const ArrivedOutcome& outcome) {
-  must(outcome.error.size() <= kMaxErrorBytes && outcome.tensors.size() <= kMaxTensors, "an outcome is too large");
+  must(outcome.error.size() <= kMaxErrorBytes && outcome.tensors.size() <= kMaxTensors,
+       "an outcome is too large");
   for (const ArrivedTensor& tensor : outcome.tensors) {
-    const std::size_t bytes = static_cast<std::size_t>(tensor.shape.numel()) * itemSize(tensor.dtype);
+    const std::size_t bytes =
+        static_cast<std::size_t>(tensor.shape.numel()) * itemSize(tensor.dtype);
     must(tensor.bytes.size() == bytes, "a tensor has not as many bytes as its shape");
     unsigned sum = 0;
     for (const std::byte byte : tensor.bytes) sum += static_cast<unsigned>(byte);

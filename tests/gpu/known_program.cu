@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A CUDA program that does a stated amount of work and reports it on its standard output, as JSON: what a trace of it
-// must hold. Arguments: KERNELS [wait], where `wait` ends by sleeping, so that the caller can kill it. Or `costs`: does
-// each kind of work many times, and reports how often and how many nanoseconds each took. Where it crashes, its
-// standard error has the calls that led there, as offsets into each library.
+// A CUDA program that does a stated amount of work and reports it on its standard output, as JSON:
+// what a trace of it must hold. Arguments: KERNELS [wait], where `wait` ends by sleeping, so that
+// the caller can kill it. Or `costs`: does each kind of work many times, and reports how often and
+// how many nanoseconds each took. Where it crashes, its standard error has the calls that led
+// there, as offsets into each library.
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <execinfo.h>
@@ -56,7 +57,8 @@ void copies(float* device, float* pinned, float* pageable, cudaStream_t stream) 
   for (int i = 0; i < kPinnedCopies; ++i) {
     CHECK(cudaMemcpyAsync(device, pinned, kBytes, cudaMemcpyHostToDevice, stream));
   }
-  for (int i = 0; i < kPageableCopies; ++i) CHECK(cudaMemcpy(pageable, device, kBytes, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < kPageableCopies; ++i)
+    CHECK(cudaMemcpy(pageable, device, kBytes, cudaMemcpyDeviceToHost));
   for (int i = 0; i < kMemsets; ++i) CHECK(cudaMemsetAsync(device, 0, kBytes, stream));
 }
 
@@ -64,7 +66,8 @@ void graph(float* y, const float* x, cudaStream_t stream) {
   cudaGraph_t recorded = nullptr;
   cudaGraphExec_t ready = nullptr;
   CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-  for (int i = 0; i < kGraphNodes; ++i) axpy<<<kFloats / 256, 256, 0, stream>>>(y, x, 0.5f, kFloats);
+  for (int i = 0; i < kGraphNodes; ++i)
+    axpy<<<kFloats / 256, 256, 0, stream>>>(y, x, 0.5f, kFloats);
   CHECK(cudaStreamEndCapture(stream, &recorded));
   CHECK(cudaGraphInstantiate(&ready, recorded, 0));
   for (int i = 0; i < kGraphLaunches; ++i) CHECK(cudaGraphLaunch(ready, stream));
@@ -84,13 +87,16 @@ void printWhereItCrashes() {
   struct sigaction action {};
   action.sa_handler = &onCrash;
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_NODEFER;
-  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE})
+    ::sigaction(signal, &action, nullptr);
 }
 
-// --- costs -----------------------------------------------------------------------------------------------------------
+// --- costs
+// -----------------------------------------------------------------------------------------------------------
 
 constexpr int kRounds = 7;
-constexpr int kTimes = 500;  ///< in a round: less than a stream takes before it makes its caller wait
+constexpr int kTimes =
+    500;  ///< in a round: less than a stream takes before it makes its caller wait
 constexpr int kNodes = 100;
 
 void printNs(const char* kind, double ns) {
@@ -108,7 +114,9 @@ void cost(const char* kind, int times, int each, Work&& work) {
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < times; ++i) work();
     CHECK(cudaDeviceSynchronize());
-    round = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / (times * each);
+    round =
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() /
+        (times * each);
   }
   std::sort(rounds, rounds + kRounds);
   printNs(kind, rounds[kRounds / 2]);
@@ -118,7 +126,8 @@ void cost(const char* kind, int times, int each, Work&& work) {
 decltype(&cuEventRecord) driverEventRecord() {
   void* entry = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  CHECK(cudaGetDriverEntryPointByVersion("cuEventRecord", &entry, 12000, cudaEnableDefault, &found));
+  CHECK(
+      cudaGetDriverEntryPointByVersion("cuEventRecord", &entry, 12000, cudaEnableDefault, &found));
   if (found != cudaDriverEntryPointSuccess) std::exit(1);
   return reinterpret_cast<decltype(&cuEventRecord)>(entry);
 }
@@ -153,7 +162,8 @@ int costs() {
   range.message.registered = nvtxDomainRegisterStringA(domain, "nothing");
 
   cost("kernel", kTimes, 1, [&] { nothing<<<1, 1, 0, stream>>>(); });
-  cost("copy", kTimes, 1, [&] { CHECK(cudaMemcpyAsync(device, pinned, 4, cudaMemcpyHostToDevice, stream)); });
+  cost("copy", kTimes, 1,
+       [&] { CHECK(cudaMemcpyAsync(device, pinned, 4, cudaMemcpyHostToDevice, stream)); });
   cost("memset", kTimes, 1, [&] { CHECK(cudaMemsetAsync(device, 0, 4, stream)); });
   cost("runtime call", kTimes, 1, [&] { CHECK(cudaEventRecord(event, stream)); });
   cost("driver call", kTimes, 1, [&] {
@@ -171,8 +181,8 @@ int costs() {
     nvtxDomainRangePop(domain);
   });
   std::printf("}, \"count\": {");
-  for (const char* kind :
-       {"kernel", "copy", "memset", "runtime call", "driver call", "synchronization", "graph node", "NVTX range"}) {
+  for (const char* kind : {"kernel", "copy", "memset", "runtime call", "driver call",
+                           "synchronization", "graph node", "NVTX range"}) {
     std::printf("\"%s\": %d, ", kind, kRounds * kTimes);
   }
   std::printf("\"memory\": %d}}\n", kRounds * (kTimes / 5) * 2);
@@ -193,14 +203,17 @@ int main(int argc, char** argv) {
   CHECK(cudaMalloc(&y, kBytes));
   CHECK(cudaMallocHost(&pinned, kBytes));
   cudaStream_t streams[2];
-  for (cudaStream_t& stream : streams) CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  for (cudaStream_t& stream : streams)
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
   copies(x, pinned, pageable, streams[0]);
   CHECK(cudaDeviceSynchronize());
   const auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < kernels; ++i) axpy<<<kFloats / 256, 256, 0, streams[i % 2]>>>(y, x, 1.0f, kFloats);
+  for (int i = 0; i < kernels; ++i)
+    axpy<<<kFloats / 256, 256, 0, streams[i % 2]>>>(y, x, 1.0f, kFloats);
   CHECK(cudaDeviceSynchronize());
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   for (int i = 0; i < kSpins; ++i) {
     spin<<<1, 1, 0, streams[0]>>>(100'000);
     CHECK(cudaStreamSynchronize(streams[0]));
@@ -209,10 +222,11 @@ int main(int argc, char** argv) {
 
   std::printf(
       "{\"axpy\": %d, \"axpy_in_graph\": %d, \"spin\": %d, \"h2d_copies\": %d, \"h2d_bytes\": %zu, "
-      "\"d2h_copies\": %d, \"d2h_bytes\": %zu, \"memsets\": %d, \"memset_bytes\": %zu, \"graph_launches\": %d, "
-      "\"streams\": 2, \"launch_seconds\": %.6f}\n",
-      kernels, kGraphNodes * kGraphLaunches, kSpins, kPinnedCopies, kPinnedCopies * kBytes, kPageableCopies,
-      kPageableCopies * kBytes, kMemsets, kMemsets * kBytes, kGraphLaunches, seconds);
+      "\"d2h_copies\": %d, \"d2h_bytes\": %zu, \"memsets\": %d, \"memset_bytes\": %zu, "
+      "\"graph_launches\": %d, \"streams\": 2, \"launch_seconds\": %.6f}\n",
+      kernels, kGraphNodes * kGraphLaunches, kSpins, kPinnedCopies, kPinnedCopies * kBytes,
+      kPageableCopies, kPageableCopies * kBytes, kMemsets, kMemsets * kBytes, kGraphLaunches,
+      seconds);
   std::fflush(stdout);
   if (argc > 2 && std::strcmp(argv[2], "wait") == 0) ::sleep(60);
   for (cudaStream_t stream : streams) CHECK(cudaStreamDestroy(stream));

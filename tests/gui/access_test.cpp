@@ -59,7 +59,9 @@ class AskedLanguage : public QTranslator {
     asked_.insert(QString::fromUtf8(context));
     return {};
   }
-  [[nodiscard]] bool asked(const char* context) const { return asked_.contains(QString::fromUtf8(context)); }
+  [[nodiscard]] bool asked(const char* context) const {
+    return asked_.contains(QString::fromUtf8(context));
+  }
 
  private:
   mutable QSet<QString> asked_;
@@ -87,7 +89,8 @@ class AccessTest : public QObject {
   }
   /// True when it takes keys or clicks: the menus and the inside of other widgets apart.
   static bool forPeople(const QWidget& widget) {
-    if (widget.inherits("QTabBar") || widget.inherits("QAbstractItemView")) return widget.focusPolicy() != Qt::NoFocus;
+    if (widget.inherits("QTabBar") || widget.inherits("QAbstractItemView"))
+      return widget.focusPolicy() != Qt::NoFocus;
     if (widget.inherits("QAbstractButton")) return !widget.inherits("QTableCornerButton");
     return (widget.focusPolicy() & Qt::TabFocus) != 0 && !widget.inherits("QScrollArea") &&
            !widget.inherits("QMenuBar");
@@ -96,7 +99,8 @@ class AccessTest : public QObject {
   [[nodiscard]] QList<QWidget*> inUse() const {
     QList<QWidget*> widgets = window_->findChildren<QWidget*>();
     widgets.removeIf([](const QWidget* widget) {
-      return !widget->isVisible() || !widget->isEnabled() || widget->focusProxy() || !forPeople(*widget);
+      return !widget->isVisible() || !widget->isEnabled() || widget->focusProxy() ||
+             !forPeople(*widget);
     });
     return widgets;
   }
@@ -105,7 +109,8 @@ class AccessTest : public QObject {
     QStringList texts{widget.toolTip(), widget.accessibleName()};
     if (const auto* label = qobject_cast<const QLabel*>(&widget)) texts << label->text();
     if (const auto* button = qobject_cast<const QAbstractButton*>(&widget)) texts << button->text();
-    if (const auto* line = qobject_cast<const QLineEdit*>(&widget)) texts << line->placeholderText();
+    if (const auto* line = qobject_cast<const QLineEdit*>(&widget))
+      texts << line->placeholderText();
     if (const auto* group = qobject_cast<const QGroupBox*>(&widget)) texts << group->title();
     if (const auto* tabs = qobject_cast<const QTabBar*>(&widget)) {
       for (int i = 0; i < tabs->count(); ++i) texts << tabs->tabText(i) << tabs->tabToolTip(i);
@@ -120,7 +125,8 @@ class AccessTest : public QObject {
   /// The words that are the trace's, or the analyzer's, which speaks English.
   [[nodiscard]] QSet<QString> givenWords() const {
     const analyzer::Analysis& analysis = *window_->findings().analysis;
-    std::string message = analyzer::describeRun(analysis) + ' ' + analyzer::verdict(analysis) + " run.lcn";
+    std::string message =
+        analyzer::describeRun(analysis) + ' ' + analyzer::verdict(analysis) + " run.lcn";
     for (const analyzer::Finding& finding : analysis.of<analyzer::Findings>())
       message += ' ' + finding.title + ' ' + finding.advice;
     for (std::size_t i = 0; i < analyzer::kCauseCount; ++i) {
@@ -217,7 +223,8 @@ class AccessTest : public QObject {
     const auto window = gui::testing::makeWindow();
     QCoreApplication::removeTranslator(&language);
     QVERIFY(language.asked("lacuna::gui::LedgerBar"));
-    QVERIFY2(!language.asked("QWidget"), "a widget without Q_OBJECT: lupdate files its texts under another name");
+    QVERIFY2(!language.asked("QWidget"),
+             "a widget without Q_OBJECT: lupdate files its texts under another name");
   }
 
   void everythingOnEveryPageHasAName() {
@@ -313,7 +320,8 @@ class AccessTest : public QObject {
     QTest::keyClick(view(), Qt::Key_P);
     QVERIFY(view()->rowOptions().pinned.contains({0, 0}));
     for (std::size_t i = 0; i < rows; ++i) QTest::keyClick(view(), Qt::Key_Down, Qt::AltModifier);
-    QCOMPARE(focused(), QString::fromStdString(groups.back().tracks.back().label));  // a counter, at the end
+    QCOMPARE(focused(),
+             QString::fromStdString(groups.back().tracks.back().label));  // a counter, at the end
     QVERIFY(view()->rect().intersects(view()->rowRect(*view()->currentRow())));
     QTest::keyClick(view(), Qt::Key_C, Qt::ShiftModifier);
     QCOMPARE(view()->rowOptions().collapsedGroups.size(), groups.size());
@@ -338,7 +346,9 @@ class AccessTest : public QObject {
   void bookmarksAreVisitedAndChangedByKeys() {
     show("timeline");
     constexpr prof::TimeNs kTimes[] = {1'010'000'000, 1'030'000'000, 1'050'000'000};
-    view()->setBookmarks({{kTimes[2], QStringLiteral("three")}, {kTimes[0], QStringLiteral("one")}, {kTimes[1], {}}});
+    view()->setBookmarks({{kTimes[2], QStringLiteral("three")},
+                          {kTimes[0], QStringLiteral("one")},
+                          {kTimes[1], {}}});
     view()->setCursorMark(1'005'000'000);
     const auto goes = [&](Qt::KeyboardModifier modifier, prof::TimeNs to) {
       QTest::keyClick(view(), Qt::Key_J, modifier);
@@ -356,12 +366,14 @@ class AccessTest : public QObject {
     QTimer::singleShot(0, view(), [] {
       QWidget* asked = QApplication::activeModalWidget();
       auto* line = asked ? asked->findChild<QLineEdit*>() : nullptr;
-      if (line && line->text() == QStringLiteral("one")) QTest::keyClicks(line, QStringLiteral("first"));
+      if (line && line->text() == QStringLiteral("one"))
+        QTest::keyClicks(line, QStringLiteral("first"));
       if (line) QTest::keyClick(line, Qt::Key_Return);
     });
     QTest::keyClick(view(), Qt::Key_N);
-    QCOMPARE(view()->bookmarks()[1].note, QStringLiteral("first"));  // the old note was there, and selected
-    window_->activateWindow();                                       // offscreen nobody does when a dialog is gone
+    QCOMPARE(view()->bookmarks()[1].note,
+             QStringLiteral("first"));  // the old note was there, and selected
+    window_->activateWindow();          // offscreen nobody does when a dialog is gone
     QTRY_VERIFY(view()->hasFocus());
     QTest::keyClick(view(), Qt::Key_B);
     QCOMPARE(view()->bookmarks().size(), std::size_t{2});
@@ -394,8 +406,9 @@ class AccessTest : public QObject {
   void theOverviewsStepsAreWalkedByKeys() {
     show("overview");
     const QList<QWidget*> widgets = window_->pageOf<OverviewPage>()->findChildren<QWidget*>();
-    const auto chart =
-        std::find_if(widgets.begin(), widgets.end(), [](QWidget* w) { return dynamic_cast<StepChart*>(w) != nullptr; });
+    const auto chart = std::find_if(widgets.begin(), widgets.end(), [](QWidget* w) {
+      return dynamic_cast<StepChart*>(w) != nullptr;
+    });
     QVERIFY(chart != widgets.end());
     (*chart)->setFocus(Qt::TabFocusReason);
     QTest::keyClick(*chart, Qt::Key_Right);
@@ -416,7 +429,8 @@ class AccessTest : public QObject {
     chart->setFocus(Qt::TabFocusReason);
     QTest::keyClick(chart, Qt::Key_Tab);
     const QWidget* at = QApplication::focusWidget();
-    while (at != nullptr && qobject_cast<const FindingCard*>(at) == nullptr) at = at->parentWidget();
+    while (at != nullptr && qobject_cast<const FindingCard*>(at) == nullptr)
+      at = at->parentWidget();
     QVERIFY(at != nullptr);
     QCOMPARE(at->property("finding").toInt(), 0);
   }
@@ -424,8 +438,8 @@ class AccessTest : public QObject {
   void keysStayAtAFindingThatIsDrawnAnew() {
     show("overview");
     const auto cards = window_->pageOf<OverviewPage>()->findChildren<FindingCard*>();
-    const auto card =
-        std::find_if(cards.begin(), cards.end(), [](FindingCard* c) { return c->focusPolicy() != Qt::NoFocus; });
+    const auto card = std::find_if(cards.begin(), cards.end(),
+                                   [](FindingCard* c) { return c->focusPolicy() != Qt::NoFocus; });
     QVERIFY(card != cards.end());
     (*card)->setFocus();
     const QVariant finding = (*card)->property("finding");
@@ -458,8 +472,9 @@ class AccessTest : public QObject {
   void commandsAreFoundByName() {
     command("memory peak");
     QTRY_VERIFY(window_->pageOf<MemoryPage>()->isVisible());
-    QTRY_COMPARE(window_->pageOf<MemoryPage>()->chart()->cursorMark(),
-                 std::optional(window_->findings().analysis->of<analyzer::MemoryTables>().all.peakAtNs));
+    QTRY_COMPARE(
+        window_->pageOf<MemoryPage>()->chart()->cursorMark(),
+        std::optional(window_->findings().analysis->of<analyzer::MemoryTables>().all.peakAtNs));
   }
 
   void whatPagesOfferIsACommandToo() {
@@ -520,7 +535,8 @@ class AccessTest : public QObject {
         if (widget->isVisible()) check(page, textsOf(*widget));
       }
     }
-    for (const QAction* action : window_->findChildren<QAction*>()) check(QStringLiteral("menu"), {action->text()});
+    for (const QAction* action : window_->findChildren<QAction*>())
+      check(QStringLiteral("menu"), {action->text()});
     window_.reset();
     QCoreApplication::removeTranslator(&marked);
     QVERIFY2(plain.isEmpty(), qPrintable(plain.values().join(QLatin1Char('\n'))));
@@ -530,7 +546,8 @@ class AccessTest : public QObject {
     const QStringList names = window_->pageNames();
     QVERIFY(names.size() >= 9);
     for (int i = 0; i < 9; ++i) {
-      QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)));
+      QTest::keySequence(window_.get(),
+                         QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)));
       QTRY_COMPARE(window_->page(), names[i]);
     }
     QTRY_VERIFY(!window_->busy());

@@ -34,8 +34,9 @@ class MemoryMapTest : public ::testing::Test {
     }
   }
   std::vector<MapTile> layOut() {
-    std::stable_sort(live_.begin(), live_.end(),
-                     [](const LiveBlock& a, const LiveBlock& b) { return a.tensor.bytes > b.tensor.bytes; });
+    std::stable_sort(live_.begin(), live_.end(), [](const LiveBlock& a, const LiveBlock& b) {
+      return a.tensor.bytes > b.tensor.bytes;
+    });
     tree_ = groupBlocks(live_);
     return layOutBlocks(tree_, kArea);
   }
@@ -55,8 +56,8 @@ class MemoryMapTest : public ::testing::Test {
     return times;
   }
   static std::size_t count(const std::vector<MapTile>& tiles, Kind kind) {
-    return static_cast<std::size_t>(
-        std::count_if(tiles.begin(), tiles.end(), [&](const MapTile& tile) { return tile.kind == kind; }));
+    return static_cast<std::size_t>(std::count_if(
+        tiles.begin(), tiles.end(), [&](const MapTile& tile) { return tile.kind == kind; }));
   }
 
   std::deque<std::string> names_;
@@ -82,7 +83,8 @@ TEST_F(MemoryMapTest, ThousandsOfBlocksAreShownByWhatMadeThem) {
   const auto tiles = layOut();
   std::vector<std::string> names;
   for (const MapTile& tile : tiles) {
-    if (tile.group != nullptr && tile.count > 1 && tile.kind != Kind::Rest) names.push_back(tile.group->name);
+    if (tile.group != nullptr && tile.count > 1 && tile.kind != Kind::Rest)
+      names.push_back(tile.group->name);
   }
   EXPECT_EQ(names, (std::vector<std::string>{"aten::conv2d", "aten::relu", "aten::mm"}));
   EXPECT_EQ(held(tiles), std::vector<int>(live_.size(), 1));
@@ -95,7 +97,8 @@ TEST_F(MemoryMapTest, TheLargestOfAGroupStandAloneInIt) {
   const auto tiles = layOut();
   EXPECT_EQ(count(tiles, Kind::Origin), 1U);
   EXPECT_EQ(count(tiles, Kind::Block), 3U);
-  const auto rest = std::find_if(tiles.begin(), tiles.end(), [](const MapTile& t) { return t.kind == Kind::Rest; });
+  const auto rest = std::find_if(tiles.begin(), tiles.end(),
+                                 [](const MapTile& t) { return t.kind == Kind::Rest; });
   ASSERT_NE(rest, tiles.end());
   EXPECT_EQ(rest->count, 5000U);
   EXPECT_EQ(rest->group->name, "attention");
@@ -138,8 +141,8 @@ TEST_F(MemoryMapTest, WhateverIsAliveEachBlockIsInOneTileInsideItsFrame) {
   for (int round = 0; round < 20; ++round) {
     live_.clear();
     for (int n = 0; n < 30; ++n) {
-      add(1 + random() % 200, static_cast<MemoryRole>(random() % analyzer::kRoleCount), random() % 100'000'000,
-          "op" + std::to_string(random() % 20));
+      add(1 + random() % 200, static_cast<MemoryRole>(random() % analyzer::kRoleCount),
+          random() % 100'000'000, "op" + std::to_string(random() % 20));
     }
     const auto tiles = layOut();
     EXPECT_EQ(held(tiles), std::vector<int>(live_.size(), 1));

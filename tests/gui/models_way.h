@@ -13,7 +13,8 @@
 #include "models/details_model.h"
 #include "models/table_model.h"
 
-/// Shows a trace in every model of the GUI, as far as a model can be asked without a window. Needs a QApplication.
+/// Shows a trace in every model of the GUI, as far as a model can be asked without a window. Needs
+/// a QApplication.
 namespace lacuna::gui::testing {
 
 constexpr int kRowsShown = 40;
@@ -21,8 +22,9 @@ constexpr int kRowsShown = 40;
 inline void showAll(const QAbstractItemModel& model) {
   for (int row = 0; row < std::min(model.rowCount(), kRowsShown); ++row) {
     for (int column = 0; column < model.columnCount(); ++column) {
-      for (const int role : {static_cast<int>(Qt::DisplayRole), static_cast<int>(Qt::ToolTipRole),
-                             static_cast<int>(Qt::ForegroundRole), static_cast<int>(Qt::TextAlignmentRole)}) {
+      for (const int role :
+           {static_cast<int>(Qt::DisplayRole), static_cast<int>(Qt::ToolTipRole),
+            static_cast<int>(Qt::ForegroundRole), static_cast<int>(Qt::TextAlignmentRole)}) {
         (void)model.data(model.index(row, column), role);
       }
     }

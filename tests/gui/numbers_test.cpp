@@ -28,7 +28,8 @@
 using namespace lacuna;       // NOLINT
 using namespace lacuna::gui;  // NOLINT
 
-/// The window shows what `lacuna report --json` prints, for traces made by hand and for every sample's.
+/// The window shows what `lacuna report --json` prints, for traces made by hand and for every
+/// sample's.
 class NumbersTest : public QObject {
   Q_OBJECT
 
@@ -52,7 +53,9 @@ class NumbersTest : public QObject {
     const QJsonArray entries = printed.value(QStringLiteral("entries")).toArray();
     QCOMPARE(entries.size(), static_cast<qsizetype>(analyzer::kCauseCount));
     for (std::size_t i = 0; i < analyzer::kCauseCount; ++i) {
-      QCOMPARE(shown.ns[i], entries[static_cast<qsizetype>(i)].toObject().value(QStringLiteral("ns")).toInteger());
+      QCOMPARE(
+          shown.ns[i],
+          entries[static_cast<qsizetype>(i)].toObject().value(QStringLiteral("ns")).toInteger());
     }
   }
 
@@ -67,7 +70,8 @@ class NumbersTest : public QObject {
       QCOMPARE(kernels.table()[1].numbers[at], kernel.value(QStringLiteral("count")).toDouble());
       QCOMPARE(kernels.table()[2].numbers[at], kernel.value(QStringLiteral("total_ns")).toDouble());
       const qint64 band = kernel.value(QStringLiteral("recording_ns")).toInteger();
-      const QString note = kernels.table()[2].notes.empty() ? QString() : kernels.table()[2].notes[at];
+      const QString note =
+          kernels.table()[2].notes.empty() ? QString() : kernels.table()[2].notes[at];
       QCOMPARE(note.isEmpty(), band == 0);
       QVERIFY(band == 0 || note.contains(durationWords(band)));
       QCOMPARE(kernels.table()[5].numbers[at], kernel.value(QStringLiteral("min_ns")).toDouble());
@@ -80,16 +84,21 @@ class NumbersTest : public QObject {
         true);  // by input shapes, as the report lists them
     const TableData& shown = window.pageOf<OperatorsPage>()->model()->table();
     const QJsonArray printed = report.value(QStringLiteral("operators")).toArray();
-    QCOMPARE(window.pageOf<OperatorsPage>()->model()->rows(), static_cast<std::size_t>(printed.size()));
-    static const char* const kNumbers[] = {"calls", "host_ns", "host_self_ns", "device_ns", "mem_bytes"};
+    QCOMPARE(window.pageOf<OperatorsPage>()->model()->rows(),
+             static_cast<std::size_t>(printed.size()));
+    static const char* const kNumbers[] = {"calls", "host_ns", "host_self_ns", "device_ns",
+                                           "mem_bytes"};
     const auto anyRow = [&](auto&& holds) {
-      return std::any_of(printed.begin(), printed.end(), [&](const auto& row) { return holds(row.toObject()); });
+      return std::any_of(printed.begin(), printed.end(),
+                         [&](const auto& row) { return holds(row.toObject()); });
     };
     // Columns that hold nothing are left out.
-    const bool hasShapes =
-        anyRow([](const QJsonObject& op) { return !op.value(QStringLiteral("shapes")).toString().isEmpty(); });
-    const bool hasMemory =
-        anyRow([](const QJsonObject& op) { return op.value(QStringLiteral("mem_bytes")).toDouble() != 0; });
+    const bool hasShapes = anyRow([](const QJsonObject& op) {
+      return !op.value(QStringLiteral("shapes")).toString().isEmpty();
+    });
+    const bool hasMemory = anyRow([](const QJsonObject& op) {
+      return op.value(QStringLiteral("mem_bytes")).toDouble() != 0;
+    });
     const std::size_t texts = hasShapes ? 2 : 1;
     const std::size_t numbers = std::size(kNumbers) - (hasMemory ? 0U : 1U);
     QCOMPARE(shown.size(), numbers + texts);
@@ -99,7 +108,8 @@ class NumbersTest : public QObject {
       QCOMPARE(shown[0].texts[at], op.value(QStringLiteral("name")).toString());
       if (hasShapes) QCOMPARE(shown[1].texts[at], op.value(QStringLiteral("shapes")).toString());
       for (std::size_t n = 0; n < numbers; ++n) {
-        QCOMPARE(shown[n + texts].numbers[at], op.value(QString::fromLatin1(kNumbers[n])).toDouble());
+        QCOMPARE(shown[n + texts].numbers[at],
+                 op.value(QString::fromLatin1(kNumbers[n])).toDouble());
       }
     }
   }
@@ -130,7 +140,8 @@ class NumbersTest : public QObject {
     compareAllocators(window, devices);
     if (devices.size() > 1) return compareDevices(window, devices);
     QCOMPARE(static_cast<qint64>(window.pageOf<MemoryPage>()->moment()->bytes), peak);
-    QCOMPARE(window.pageOf<MemoryPage>()->moment()->timeNs, memory.value(QStringLiteral("at_ns")).toInteger());
+    QCOMPARE(window.pageOf<MemoryPage>()->moment()->timeNs,
+             memory.value(QStringLiteral("at_ns")).toInteger());
     comparePeakEdits(window, report.value(QStringLiteral("peak_edits")).toArray());
     compareLive(window, memory);
   }
@@ -148,7 +159,8 @@ class NumbersTest : public QObject {
       QCOMPARE(static_cast<qint64>(memory->moment()->bytes), peak);
       QCOMPARE(memory->moment()->timeNs, device.value(QStringLiteral("at_ns")).toInteger());
       QCOMPARE(static_cast<qint64>(memory->chart()->highest()), peak);
-      for (const auto& edit : memory->peakEdits()) QVERIFY(static_cast<qint64>(edit.peakAfterBytes) <= peak);
+      for (const auto& edit : memory->peakEdits())
+        QVERIFY(static_cast<qint64>(edit.peakAfterBytes) <= peak);
     }
   }
 
@@ -179,7 +191,8 @@ class NumbersTest : public QObject {
       const auto& figures = shown.at(column++).texts;
       QCOMPARE(figures[3], bytesWords(state.value(QStringLiteral("reserved_bytes")).toDouble()));
       QCOMPARE(figures[4], bytesWords(state.value(QStringLiteral("live_bytes")).toDouble()));
-      QCOMPARE(figures[6], bytesWords(state.value(QStringLiteral("largest_free_bytes")).toDouble()));
+      QCOMPARE(figures[6],
+               bytesWords(state.value(QStringLiteral("largest_free_bytes")).toDouble()));
       QCOMPARE(figures[9], percentWords(state.value(QStringLiteral("fragmentation")).toDouble()));
     }
     QCOMPARE(shown.size(), column > 1 ? column : 0);
@@ -195,7 +208,8 @@ class NumbersTest : public QObject {
       const auto at = static_cast<std::size_t>(row);
       QCOMPARE(shown[1].texts[at], tensor.value(QStringLiteral("op")).toString());
       const QString role = tensor.value(QStringLiteral("role")).toString();
-      QCOMPARE(shown[2].texts[at], role == QStringLiteral("other") ? QStringLiteral("not known") : role);
+      QCOMPARE(shown[2].texts[at],
+               role == QStringLiteral("other") ? QStringLiteral("not known") : role);
       QCOMPARE(shown[3].numbers[at], tensor.value(QStringLiteral("bytes")).toDouble());
     }
   }
@@ -207,7 +221,8 @@ class NumbersTest : public QObject {
     for (qsizetype d = 0; d < devices.size(); ++d) {
       analyzer::Ledger sum;
       for (const auto& cause : (*strips)[static_cast<std::size_t>(d)].causes) {
-        for (std::size_t i = 0; i < cause.lane.size(); ++i) sum.add(cause.cause, cause.lane.durNs(i));
+        for (std::size_t i = 0; i < cause.lane.size(); ++i)
+          sum.add(cause.cause, cause.lane.durNs(i));
       }
       compareLedger(sum, devices[d].toObject().value(QStringLiteral("ledger")).toObject());
     }
@@ -220,8 +235,10 @@ class NumbersTest : public QObject {
     QVERIFY(gui::testing::openAnalysed(*window, path));
     const analyzer::Analysis& shown = *window->findings().analysis;
     compareLedger(shown.ledgers.run, report.value(QStringLiteral("ledger")).toObject());
-    QCOMPARE(shown.ledgers.bands.run.totalNs(),
-             report.value(QStringLiteral("ledger")).toObject().value(QStringLiteral("recording_ns")).toInteger());
+    QCOMPARE(shown.ledgers.bands.run.totalNs(), report.value(QStringLiteral("ledger"))
+                                                    .toObject()
+                                                    .value(QStringLiteral("recording_ns"))
+                                                    .toInteger());
     const QJsonArray steps = report.value(QStringLiteral("steps")).toArray();
     QCOMPARE(static_cast<qsizetype>(shown.steps.all.size()), steps.size());
     for (std::size_t i = 0; i < shown.steps.all.size(); ++i) {
@@ -255,7 +272,9 @@ class NumbersTest : public QObject {
                                    {.leakBytes = 1 << 20, .memorySpike = true},
                                    {.ranks = 2, .collectiveNs = 300'000, .lateNs = 200'000}};
     const QString path = folder_.filePath(QStringLiteral("plan%1.lcn").arg(plan));
-    QVERIFY(analyzer::exportTrace(*test::makeRun(plans[plan]), path.toStdString(), analyzer::Format::Lcn).ok());
+    QVERIFY(analyzer::exportTrace(*test::makeRun(plans[plan]), path.toStdString(),
+                                  analyzer::Format::Lcn)
+                .ok());
     compareAll(path);
   }
 
@@ -263,7 +282,8 @@ class NumbersTest : public QObject {
     QTest::addColumn<QString>("sample");
     QTest::addColumn<QStringList>("options");
     const auto small = [](const char* name, const char* options) {
-      QTest::newRow(name) << QString::fromLatin1(name) << QString::fromLatin1(options).split(QLatin1Char(' '));
+      QTest::newRow(name) << QString::fromLatin1(name)
+                          << QString::fromLatin1(options).split(QLatin1Char(' '));
     };
     QTest::newRow("mlp_digits") << QStringLiteral("mlp_digits") << QStringList{};
     small("resnet", "--steps 5 --batch 4 --width 8");
@@ -271,8 +291,8 @@ class NumbersTest : public QObject {
     small("stylegan2_discriminator", "--steps 5 --batch 2 --size 16 --channels 512");
     for (const char* fault : {"slow-loader", "sync-each-step", "alloc-churn", "leak"}) {
       QTest::newRow(fault) << QStringLiteral("faulty")
-                           << QStringList{QStringLiteral("--steps"), QStringLiteral("12"), QStringLiteral("--fault"),
-                                          QString::fromLatin1(fault)};
+                           << QStringList{QStringLiteral("--steps"), QStringLiteral("12"),
+                                          QStringLiteral("--fault"), QString::fromLatin1(fault)};
     }
   }
   void samples() {
@@ -280,10 +300,12 @@ class NumbersTest : public QObject {
     QFETCH(QStringList, options);
     const QString binary = program(sample.toUtf8().constData());
     if (!QFileInfo::exists(binary)) QSKIP("the samples are not built here");
-    const QString path = folder_.filePath(QString::fromLatin1(QTest::currentDataTag()) + QStringLiteral(".lcn"));
+    const QString path =
+        folder_.filePath(QString::fromLatin1(QTest::currentDataTag()) + QStringLiteral(".lcn"));
     QProcess run;
-    run.start(program("lacuna"),
-              QStringList{QStringLiteral("run"), QStringLiteral("-o"), path, QStringLiteral("--"), binary} + options);
+    run.start(program("lacuna"), QStringList{QStringLiteral("run"), QStringLiteral("-o"), path,
+                                             QStringLiteral("--"), binary} +
+                                     options);
     QVERIFY(run.waitForFinished(90'000));
     if (!QFileInfo::exists(path)) QSKIP("recording is not possible here");
     compareAll(path);

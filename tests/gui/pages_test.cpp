@@ -89,7 +89,8 @@ class PagesTest : public QObject {
   void show(const char* page) { QVERIFY(gui::testing::showSettled(*window_, page)); }
   QString saved(const std::shared_ptr<const analyzer::Store>& store, const char* name) {
     const QString path = folder_.filePath(QString::fromLatin1(name));
-    return analyzer::exportTrace(*store, path.toStdString(), analyzer::Format::Lcn) ? path : QString();
+    return analyzer::exportTrace(*store, path.toStdString(), analyzer::Format::Lcn) ? path
+                                                                                    : QString();
   }
   void runSql(const QString& sql) {
     QSignalSpy settled(window_->pageOf<SqlPage>(), &SqlPage::settled);
@@ -130,7 +131,8 @@ class PagesTest : public QObject {
     QVERIFY(all.width() > 500);
     for (std::uint32_t n = 1; n < graph.nodes.size(); ++n) {
       const QRectF bar = flame->barOf(n);
-      const double share = static_cast<double>(graph.nodes[n].totalNs) / static_cast<double>(graph.nodes[0].totalNs);
+      const double share =
+          static_cast<double>(graph.nodes[n].totalNs) / static_cast<double>(graph.nodes[0].totalNs);
       if (!bar.isNull()) QVERIFY(std::abs(bar.width() - share * all.width()) < 1);
     }
   }
@@ -139,7 +141,8 @@ class PagesTest : public QObject {
     show("flame");
     FlameView* flame = window_->pageOf<FlamePage>()->view();
     const std::uint32_t thread = 1;
-    QTest::mouseClick(flame->viewport(), Qt::LeftButton, {}, flame->barOf(thread).center().toPoint());
+    QTest::mouseClick(flame->viewport(), Qt::LeftButton, {},
+                      flame->barOf(thread).center().toPoint());
     QCOMPARE(flame->focused(), thread);
     QCOMPARE(flame->barOf(thread).width(), flame->barOf(0).width());
     QVERIFY(flame->accessibleDescription().contains(QStringLiteral("% of all")));
@@ -151,8 +154,8 @@ class PagesTest : public QObject {
 
   void flameKeysKeepTheSelectionInSight() {
     FlameView small;
-    small.setGraph(window_->trace(),
-                   std::make_shared<const analyzer::FlameGraph>(*analyzer::flameGraph(*window_->trace()->store)));
+    small.setGraph(window_->trace(), std::make_shared<const analyzer::FlameGraph>(
+                                         *analyzer::flameGraph(*window_->trace()->store)));
     small.resize(600, 70);
     small.show();
     QVERIFY(QTest::qWaitForWindowExposed(&small, kPatienceMs));
@@ -180,11 +183,13 @@ class PagesTest : public QObject {
     analyzer::StoreBuilder alike;
     for (std::uint32_t n = 1; n <= 3; ++n) {
       alike.append(prof::Thread{.id = prof::ThreadId(n), .name = alike.intern("loader")});
-      alike.append(prof::Range{.durNs = 50'000, .thread = prof::ThreadId(n), .name = alike.intern("fetch")});
+      alike.append(
+          prof::Range{.durNs = 50'000, .thread = prof::ThreadId(n), .name = alike.intern("fetch")});
     }
     const auto store = alike.build();
     const auto graph = std::make_shared<const analyzer::FlameGraph>(*analyzer::flameGraph(*store));
-    const TracePtr trace = makeTrace(QStringLiteral("alike.lcn"), store, *analyzer::buildTracks(*store), 0);
+    const TracePtr trace =
+        makeTrace(QStringLiteral("alike.lcn"), store, *analyzer::buildTracks(*store), 0);
     FlameView flame;
     flame.setGraph(trace, graph);
     const auto& threads = graph->nodes[0].children;
@@ -204,7 +209,9 @@ class PagesTest : public QObject {
     show("flame");
     const QString facts = window_->pageOf<FlamePage>()->view()->describe(0);
     QVERIFY(!facts.isEmpty());
-    const auto part = analyzer::flameGraph(*window_->trace()->store, {1'010'000'000, 1'020'000'000})->nodes[0].totalNs;
+    const auto part = analyzer::flameGraph(*window_->trace()->store, {1'010'000'000, 1'020'000'000})
+                          ->nodes[0]
+                          .totalNs;
     QVERIFY(part < whole);
     QVERIFY(facts.contains(QString::fromStdString(prof::timeText(part))));
   }
@@ -216,23 +223,27 @@ class PagesTest : public QObject {
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
     std::int64_t sum = 0;
-    for (const QByteArray& line : file.readAll().trimmed().split('\n')) sum += line.split(' ').last().toLongLong();
+    for (const QByteArray& line : file.readAll().trimmed().split('\n'))
+      sum += line.split(' ').last().toLongLong();
     std::int64_t self = 0;
     const auto graph = *analyzer::flameGraph(*window_->trace()->store);
     for (const auto& node : graph.nodes) self += node.selfNs;
     QCOMPARE(sum, self);
     file.seek(0);
     const auto stacks = file.readAll().count('\n');
-    QCOMPARE(window_->statusBar()->currentMessage(), QStringLiteral("%1 stacks written to %2").arg(stacks).arg(path));
+    QCOMPARE(window_->statusBar()->currentMessage(),
+             QStringLiteral("%1 stacks written to %2").arg(stacks).arg(path));
     QVERIFY(!window_->pageOf<FlamePage>()->exportFolded(QStringLiteral("/nowhere/stacks.folded")));
     const QString message = window_->statusBar()->currentMessage();
-    QVERIFY2(message.startsWith(QStringLiteral("/nowhere/stacks.folded: cannot be written: ")), qPrintable(message));
+    QVERIFY2(message.startsWith(QStringLiteral("/nowhere/stacks.folded: cannot be written: ")),
+             qPrintable(message));
   }
 
   void stacksThatAreNotThereAreNotExported() {
     const QString path = folder_.filePath(QStringLiteral("none.folded"));
     QVERIFY(!window_->pageOf<FlamePage>()->exportFolded(path));  // of a page that nobody has opened
-    QCOMPARE(window_->statusBar()->currentMessage(), QStringLiteral("There are no stacks to export"));
+    QCOMPARE(window_->statusBar()->currentMessage(),
+             QStringLiteral("There are no stacks to export"));
     QVERIFY(!QFileInfo::exists(path));
   }
 
@@ -240,7 +251,8 @@ class PagesTest : public QObject {
     show("flame");
     FlameView* flame = window_->pageOf<FlamePage>()->view();
     const auto graph = *analyzer::flameGraph(*window_->trace()->store);
-    const auto step = std::find_if(graph.nodes.begin(), graph.nodes.end(), [](const auto& n) { return n.mergesSteps; });
+    const auto step = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                   [](const auto& n) { return n.mergesSteps; });
     QVERIFY(step != graph.nodes.end());
     const auto node = static_cast<std::uint32_t>(step - graph.nodes.begin());
     QCOMPARE(flame->nameOf(node), QStringLiteral("step"));
@@ -255,7 +267,8 @@ class PagesTest : public QObject {
     QTest::mouseClick(flame->viewport(), Qt::LeftButton, {}, at);
     QTest::mouseDClick(flame->viewport(), Qt::LeftButton, {}, at);
     QCOMPARE(window_->page(), QStringLiteral("timeline"));
-    QTRY_VERIFY(window_->pageOf<TimelinePage>()->searchResult().startsWith(QStringLiteral("6 events")));
+    QTRY_VERIFY(
+        window_->pageOf<TimelinePage>()->searchResult().startsWith(QStringLiteral("6 events")));
     QTRY_VERIFY(!window_->busy());
   }
 
@@ -263,13 +276,14 @@ class PagesTest : public QObject {
     window_->loader()->setOpener([](const auto&, const auto&) {
       analyzer::StoreBuilder trace;
       for (std::uint32_t n : {1U, 2U}) {
-        trace.append(
-            prof::Process{.id = prof::ProcessId(n), .osPid = 10 + n, .rank = static_cast<std::int32_t>(n) - 1});
-        trace.append(
-            prof::Thread{.id = prof::ThreadId(n), .process = prof::ProcessId(n), .name = trace.intern("main")});
+        trace.append(prof::Process{
+            .id = prof::ProcessId(n), .osPid = 10 + n, .rank = static_cast<std::int32_t>(n) - 1});
+        trace.append(prof::Thread{
+            .id = prof::ThreadId(n), .process = prof::ProcessId(n), .name = trace.intern("main")});
       }
       for (std::uint32_t n : {1U, 2U})
-        trace.append(prof::Range{.durNs = 50'000, .thread = prof::ThreadId(n), .name = trace.intern("x")});
+        trace.append(
+            prof::Range{.durNs = 50'000, .thread = prof::ThreadId(n), .name = trace.intern("x")});
       return prof::Result<std::shared_ptr<const analyzer::Store>>(trace.build());
     });
     QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("ranks.lcn")));
@@ -278,7 +292,8 @@ class PagesTest : public QObject {
     QSet<QString> names;
     const auto graph = *analyzer::flameGraph(*window_->trace()->store);
     for (const std::uint32_t thread : graph.nodes[0].children) names << flame->nameOf(thread);
-    QCOMPARE(names, QSet<QString>({QStringLiteral("main · rank 0"), QStringLiteral("main · rank 1")}));
+    QCOMPARE(names,
+             QSet<QString>({QStringLiteral("main · rank 0"), QStringLiteral("main · rank 1")}));
   }
 
   void sqlAnswersAreShown() {
@@ -318,14 +333,15 @@ class PagesTest : public QObject {
   }
 
   void longQueriesAnswerInPiecesAndCanBeCancelled() {
-    runSql(QStringLiteral(
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n"));
+    runSql(
+        QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < "
+                       "20000) SELECT i FROM n"));
     const SqlModel& model = *window_->pageOf<SqlPage>()->model();
     QCOMPARE(model.rowCount(), 20000);
     QCOMPARE(text(model, 19'999, 0), QStringLiteral("20000"));
     QSignalSpy settled(window_->pageOf<SqlPage>(), &SqlPage::settled);
-    window_->pageOf<SqlPage>()->editor()->setPlainText(
-        QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"));
+    window_->pageOf<SqlPage>()->editor()->setPlainText(QStringLiteral(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"));
     window_->pageOf<SqlPage>()->run();
     QTest::qWait(20);
     QVERIFY(window_->pageOf<SqlPage>()->runner()->busy());
@@ -359,8 +375,9 @@ class PagesTest : public QObject {
       QTest::qSleep(50);  // for more of them to come
       sql->setTrace(window_->trace());
     });
-    runSql(QStringLiteral(
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) SELECT i FROM n"));
+    runSql(
+        QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < "
+                       "50000) SELECT i FROM n"));
     QCOMPARE(arrived, 1);
     QCOMPARE(sql->model()->rows().all, std::size_t{0});
     QVERIFY2(sql->status().startsWith(QStringLiteral("Cancelled")), qPrintable(sql->status()));
@@ -371,14 +388,15 @@ class PagesTest : public QObject {
     SqlModel* model = window_->pageOf<SqlPage>()->model();
     QAbstractItemModelTester tester(model, QAbstractItemModelTester::FailureReportingMode::QtTest);
     runSql(
-        QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
-                       "SELECT i, 'name ' || (i % 7) AS name, CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN 'text' "
-                       "ELSE 4611686018427387904 - i END AS big FROM n"));
+        QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < "
+                       "20000) SELECT i, 'name ' || (i % 7) AS name, CASE i % 5 WHEN 0 THEN NULL "
+                       "WHEN 1 THEN 'text' ELSE 4611686018427387904 - i END AS big FROM n"));
     QTableView* table = window_->pageOf<SqlPage>()->table();
     table->setFocus();
     table->setCurrentIndex(model->index(0, 0));
     QTest::keyClick(table, Qt::Key_Down, Qt::AltModifier);
-    QCOMPARE(text(*model, 0, 0), QStringLiteral("1"));  // the order comes when it is ready, not while the key waits
+    QCOMPARE(text(*model, 0, 0),
+             QStringLiteral("1"));  // the order comes when it is ready, not while the key waits
     QTRY_COMPARE(text(*model, 0, 0), QStringLiteral("20000"));
     QTest::keyClicks(window_->pageOf<SqlPage>()->filter(), QStringLiteral("NAME 3"));
     QTRY_COMPARE(model->rows().count(), std::size_t{2857});
@@ -417,14 +435,16 @@ class PagesTest : public QObject {
     model.append(chunk(SqlChunk::kRows, 10));
     QTRY_VERIFY(!model.busy());
     QCOMPARE(text(model, 0, 0), QStringLiteral("4099"));
-    for (int row = 0; row < model.rowCount(); ++row) QVERIFY(text(model, row, 0).contains(QLatin1Char('9')));
+    for (int row = 0; row < model.rowCount(); ++row)
+      QVERIFY(text(model, row, 0).contains(QLatin1Char('9')));
     model.setFilter({});
     QTRY_COMPARE(model.rows().count(), SqlChunk::kRows + 10);
     QTRY_COMPARE(text(model, 0, 0), QStringLiteral("4105"));
   }
 
   void theRowsThatAreShownAreExported() {
-    runSql(QStringLiteral("SELECT 1 AS n, 'a,b' AS t UNION ALL SELECT 2, NULL UNION ALL SELECT 10, 'ab'"));
+    runSql(QStringLiteral(
+        "SELECT 1 AS n, 'a,b' AS t UNION ALL SELECT 2, NULL UNION ALL SELECT 10, 'ab'"));
     SqlModel* model = window_->pageOf<SqlPage>()->model();
     model->sort(0, Qt::DescendingOrder);
     window_->pageOf<SqlPage>()->filter()->setText(QStringLiteral("a"));
@@ -440,8 +460,9 @@ class PagesTest : public QObject {
   }
 
   void anAnswerThatIsCutSaysSo() {
-    const QString sql =
-        QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) SELECT i FROM n");
+    const QString sql = QStringLiteral(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) SELECT i "
+        "FROM n");
     window_->pageOf<SqlPage>()->runner()->setMostRows(20);
     runSql(sql);
     QCOMPARE(window_->pageOf<SqlPage>()->model()->rowCount(), 20);
@@ -449,9 +470,11 @@ class PagesTest : public QObject {
     window_->pageOf<SqlPage>()->runner()->setMostRows(7);
     runSql(sql);
     QCOMPARE(window_->pageOf<SqlPage>()->model()->rowCount(), 7);
-    QVERIFY(window_->pageOf<SqlPage>()->notice().contains(QStringLiteral("lacuna query --csv run.lcn")));
+    QVERIFY(window_->pageOf<SqlPage>()->notice().contains(
+        QStringLiteral("lacuna query --csv run.lcn")));
     QSignalSpy done(window_->pageOf<SqlPage>()->runner(), &QueryRunner::exported);
-    window_->pageOf<SqlPage>()->runner()->exportCsv(window_->trace(), sql, folder_.filePath(QStringLiteral("all.csv")));
+    window_->pageOf<SqlPage>()->runner()->exportCsv(window_->trace(), sql,
+                                                    folder_.filePath(QStringLiteral("all.csv")));
     QVERIFY(done.wait(kPatienceMs));
     QCOMPARE(done[0][0].toULongLong(), 20ULL);
   }
@@ -464,11 +487,13 @@ class PagesTest : public QObject {
     for (QTableView* table : tables) {
       if (table->model()->rowCount() == 0) continue;
       QVERIFY(table->isVisible());
-      QAbstractItemModelTester tester(table->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+      QAbstractItemModelTester tester(table->model(),
+                                      QAbstractItemModelTester::FailureReportingMode::QtTest);
     }
     QTableView* kernels = tables[1];
-    QCOMPARE(text(*kernels->model(), 0, 0),
-             QString::fromStdString(window_->findings().analysis->of<analyzer::KernelTable>()[0].name));
+    QCOMPARE(
+        text(*kernels->model(), 0, 0),
+        QString::fromStdString(window_->findings().analysis->of<analyzer::KernelTable>()[0].name));
     kernels->setFocus();
     kernels->selectRow(0);
     QTest::keyClick(kernels, Qt::Key_Return);
@@ -505,7 +530,8 @@ class PagesTest : public QObject {
       for (QTableView* table : window_->pageOf<OverviewPage>()->findChildren<QTableView*>()) {
         if (!table->isVisible()) continue;
         QVERIFY2(table->height() >= table->minimumHeight(), qPrintable(QString::number(height)));
-        QVERIFY2(table->geometry().bottom() < table->parentWidget()->height(), qPrintable(QString::number(height)));
+        QVERIFY2(table->geometry().bottom() < table->parentWidget()->height(),
+                 qPrintable(QString::number(height)));
       }
     }
   }
@@ -517,12 +543,14 @@ class PagesTest : public QObject {
     StepsPage page(desk);
     page.setTrace(window_->trace());
     page.setFindings({analysis, nullptr, {}});
-    QVERIFY2(page.minimumSizeHint().width() < 1000, qPrintable(QString::number(page.minimumSizeHint().width())));
+    QVERIFY2(page.minimumSizeHint().width() < 1000,
+             qPrintable(QString::number(page.minimumSizeHint().width())));
     // A step of the warm-up may have what is next to nothing in the whole run.
     const auto rare = analyzer::Cause::Synchronisation;
     analysis->ledgers.run.ns.fill(1'000'000'000);
     analysis->ledgers.run.ns[static_cast<std::size_t>(rare)] = 1000;
-    for (analyzer::Ledger& step : analysis->ledgers.steps) step.ns[static_cast<std::size_t>(rare)] = 0;
+    for (analyzer::Ledger& step : analysis->ledgers.steps)
+      step.ns[static_cast<std::size_t>(rare)] = 0;
     const auto isNamed = [&] {
       const auto labels = page.findChildren<QLabel*>();
       return std::any_of(labels.begin(), labels.end(), [&](const QLabel* label) {
@@ -532,7 +560,8 @@ class PagesTest : public QObject {
     page.setFindings({analysis, nullptr, {}});
     QVERIFY(!isNamed());
     QVERIFY(!analysis->ledgers.steps.empty());
-    analysis->ledgers.steps[0].ns[static_cast<std::size_t>(rare)] = 1000 + analysis->ledgers.steps[0].totalNs();
+    analysis->ledgers.steps[0].ns[static_cast<std::size_t>(rare)] =
+        1000 + analysis->ledgers.steps[0].totalNs();
     page.setFindings({analysis, nullptr, {}});
     QVERIFY(isNamed());
   }
@@ -569,8 +598,8 @@ class PagesTest : public QObject {
   void answersAreExportedComplete() {
     QSignalSpy done(window_->pageOf<SqlPage>()->runner(), &QueryRunner::exported);
     const QString path = folder_.filePath(QStringLiteral("answer.csv"));
-    window_->pageOf<SqlPage>()->runner()->exportCsv(window_->trace(), QStringLiteral("SELECT 'a,\"b' AS odd, 1 AS n"),
-                                                    path);
+    window_->pageOf<SqlPage>()->runner()->exportCsv(
+        window_->trace(), QStringLiteral("SELECT 'a,\"b' AS odd, 1 AS n"), path);
     QVERIFY(done.wait(kPatienceMs));
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
@@ -588,11 +617,12 @@ class PagesTest : public QObject {
     window_->pageOf<ComparePage>()->openSecond(second);
     QVERIFY(compared.wait(kPatienceMs));
     QCOMPARE(window_->pageOf<ComparePage>()->before().get(), window_->findings().analysis.get());
-    const auto rows =
-        analyzer::compareKernels(*window_->pageOf<ComparePage>()->before(), *window_->pageOf<ComparePage>()->after());
+    const auto rows = analyzer::compareKernels(*window_->pageOf<ComparePage>()->before(),
+                                               *window_->pageOf<ComparePage>()->after());
     const TableModel& kernels = *window_->pageOf<ComparePage>()->table(3)->model();
     QCOMPARE(kernels.rowCount(), static_cast<int>(rows.size()));
-    for (std::size_t i = 0; i < rows.size(); ++i) QCOMPARE(kernels.table()[2].numbers[i], rows[i].before);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      QCOMPARE(kernels.table()[2].numbers[i], rows[i].before);
     window_->pageOf<ComparePage>()->swap();
     QCOMPARE(window_->pageOf<ComparePage>()->after().get(), window_->findings().analysis.get());
   }
@@ -623,10 +653,12 @@ class PagesTest : public QObject {
     QSignalSpy compared(window_->pageOf<ComparePage>(), &ComparePage::compared);
     window_->pageOf<ComparePage>()->openSecond(second);
     QVERIFY(compared.wait(kPatienceMs));
-    QVERIFY2(window_->pageOf<ComparePage>()->minimumSizeHint().width() < 1000,
-             qPrintable(QString::number(window_->pageOf<ComparePage>()->minimumSizeHint().width())));
+    QVERIFY2(
+        window_->pageOf<ComparePage>()->minimumSizeHint().width() < 1000,
+        qPrintable(QString::number(window_->pageOf<ComparePage>()->minimumSizeHint().width())));
     const auto labels = window_->pageOf<ComparePage>()->findChildren<QLabel*>();
-    QVERIFY(std::any_of(labels.begin(), labels.end(), [&](const QLabel* label) { return label->toolTip() == name; }));
+    QVERIFY(std::any_of(labels.begin(), labels.end(),
+                        [&](const QLabel* label) { return label->toolTip() == name; }));
   }
 
   void openingASecondTraceShowsProgress() {
@@ -680,7 +712,8 @@ class PagesTest : public QObject {
              "it is longer than a line");
     QVERIFY(whole());
     QSignalSpy failed(window_->pageOf<ComparePage>(), &ComparePage::failed);
-    window_->pageOf<ComparePage>()->openSecond(folder_.filePath(QStringLiteral("missing ").repeated(40)));
+    window_->pageOf<ComparePage>()->openSecond(
+        folder_.filePath(QStringLiteral("missing ").repeated(40)));
     QVERIFY(failed.wait(kPatienceMs));
     QTRY_VERIFY(whole());
   }
@@ -715,7 +748,8 @@ class PagesTest : public QObject {
     stack->select(2);
     QTest::keyClick(stack, Qt::Key_Return);
     QVERIFY(view()->isVisible());
-    QVERIFY(view()->viewport().startNs() <= steps[2].startNs && view()->viewport().endNs() >= steps[2].endNs);
+    QVERIFY(view()->viewport().startNs() <= steps[2].startNs &&
+            view()->viewport().endNs() >= steps[2].endNs);
   }
 
   void keysOnTheMemoryCurveKeepTheCursorInSight() {
@@ -741,7 +775,8 @@ class PagesTest : public QObject {
     analyzer::StoreBuilder trace;
     trace.append(prof::Process{.id = prof::ProcessId(1)});
     trace.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
-    trace.append(prof::Range{.durNs = 90'000, .thread = prof::ThreadId(1), .name = trace.intern("step")});
+    trace.append(
+        prof::Range{.durNs = 90'000, .thread = prof::ThreadId(1), .name = trace.intern("step")});
     std::uint64_t address = 0;
     for (const prof::TimeNs at : {10'000, 20'000, 20'000, 20'000, 30'000}) {
       trace.append(prof::Allocation{.timeNs = at,
@@ -790,7 +825,8 @@ class PagesTest : public QObject {
     MemoryPage* memory = window_->pageOf<MemoryPage>();
     QVERIFY(memory->showTab(QStringLiteral("edits")));
     QVERIFY(!memory->showTab(QStringLiteral("none")));
-    QAbstractItemModelTester tester(memory->edits()->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+    QAbstractItemModelTester tester(memory->edits()->model(),
+                                    QAbstractItemModelTester::FailureReportingMode::QtTest);
     const auto& edits = window_->findings().analysis->of<analyzer::PeakEdits>();
     QVERIFY(!edits.empty());
     QCOMPARE(memory->edits()->model()->rows(), edits.size());
@@ -798,7 +834,8 @@ class PagesTest : public QObject {
     memory->setCursorMark(1'001'000'000);
     QTRY_VERIFY(memory->moment()->timeNs == 1'001'000'000);
     memory->edits()->showSourceRow(0);
-    const prof::TimeNs peak = window_->findings().analysis->of<analyzer::MemoryTables>().all.peakAtNs;
+    const prof::TimeNs peak =
+        window_->findings().analysis->of<analyzer::MemoryTables>().all.peakAtNs;
     QTRY_COMPARE(memory->moment()->timeNs, peak);
     QCOMPARE(view()->cursorMark(), std::optional(peak));
     const auto& live = memory->moment()->live;
@@ -831,7 +868,8 @@ class PagesTest : public QObject {
     const auto& stats = window_->findings().analysis->of<analyzer::MemoryTables>().byDevice;
     QCOMPARE(memory->devices()->count(), 2);
     QVERIFY(memory->devices()->isVisible());
-    QCOMPARE(memory->devices()->currentText(), QStringLiteral("cuda:1 · Other"));  // has the highest peak
+    QCOMPARE(memory->devices()->currentText(),
+             QStringLiteral("cuda:1 · Other"));  // has the highest peak
     constexpr std::uint64_t kHeld = 200 << 20;
     QCOMPARE(memory->moment()->bytes, kHeld);
     QCOMPARE(memory->chart()->highest(), static_cast<double>(kHeld));
@@ -843,16 +881,19 @@ class PagesTest : public QObject {
     QCOMPARE(memory->moment()->bytes, stats[0].peakBytes);
     QCOMPARE(memory->moment()->timeNs, stats[0].peakAtNs);
     QCOMPARE(memory->chart()->highest(), static_cast<double>(stats[0].peakBytes));
-    for (const analyzer::LiveBlock& block : memory->moment()->live) QCOMPARE(block.device, prof::DeviceId(1));
+    for (const analyzer::LiveBlock& block : memory->moment()->live)
+      QCOMPARE(block.device, prof::DeviceId(1));
     QVERIFY(!memory->peakEdits().empty());
     QCOMPARE(memory->edits()->model()->rows(), memory->peakEdits().size());
-    for (const auto& edit : memory->peakEdits()) QCOMPARE(edit.peakAfterBytes, stats[0].peakBytes - edit.bytes);
+    for (const auto& edit : memory->peakEdits())
+      QCOMPARE(edit.peakAfterBytes, stats[0].peakBytes - edit.bytes);
   }
 
   void theTreemapShowsEveryLargeBlock() {
     show("memory");
     QTRY_VERIFY(window_->pageOf<MemoryPage>()->moment() != nullptr);
-    QCOMPARE(window_->pageOf<MemoryPage>()->map()->shown(), window_->pageOf<MemoryPage>()->moment()->live.size());
+    QCOMPARE(window_->pageOf<MemoryPage>()->map()->shown(),
+             window_->pageOf<MemoryPage>()->moment()->live.size());
   }
 
   void theTreemapOfManyBlocksNamesWhatMadeThem() {
@@ -860,7 +901,8 @@ class PagesTest : public QObject {
     trace.append(prof::Process{.id = prof::ProcessId(1)});
     trace.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
     constexpr std::size_t kBlocks = 12'000;
-    trace.append(prof::Range{.durNs = 2 * kBlocks, .thread = prof::ThreadId(1), .name = trace.intern("step")});
+    trace.append(prof::Range{
+        .durNs = 2 * kBlocks, .thread = prof::ThreadId(1), .name = trace.intern("step")});
     for (std::uint64_t n = 0; n < kBlocks; ++n) {
       trace.append(prof::Allocation{.timeNs = static_cast<prof::TimeNs>(n),
                                     .thread = prof::ThreadId(1),
@@ -879,11 +921,13 @@ class PagesTest : public QObject {
     QStringList described;
     std::size_t blocks = 0;
     for (const MapTile& tile : map->tiles()) {
-      if (tile.kind != MapTile::Kind::Role && tile.kind != MapTile::Kind::Origin) blocks += tile.count;
+      if (tile.kind != MapTile::Kind::Role && tile.kind != MapTile::Kind::Origin)
+        blocks += tile.count;
       described << map->describe(tile);
     }
     QCOMPARE(blocks, kBlocks);
-    QVERIFY2(described.contains(QStringLiteral("conv2d, activation: 8,000 blocks, 23.4 GiB, the largest 3.00 MiB")),
+    QVERIFY2(described.contains(QStringLiteral(
+                 "conv2d, activation: 8,000 blocks, 23.4 GiB, the largest 3.00 MiB")),
              qPrintable(described.join(QLatin1Char('\n'))));
     QVERIFY(map->accessibleDescription().contains(QStringLiteral("12,000 blocks")));
     // A click shows the largest of them in the list.
@@ -897,7 +941,8 @@ class PagesTest : public QObject {
     analyzer::StoreBuilder trace;
     trace.append(prof::Process{.id = prof::ProcessId(1)});
     trace.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
-    trace.append(prof::Range{.durNs = 100, .thread = prof::ThreadId(1), .name = trace.intern("step")});
+    trace.append(
+        prof::Range{.durNs = 100, .thread = prof::ThreadId(1), .name = trace.intern("step")});
     trace.append(prof::Allocation{.timeNs = 10,
                                   .thread = prof::ThreadId(1),
                                   .action = prof::MemoryAction::Allocate,
@@ -910,10 +955,12 @@ class PagesTest : public QObject {
     show("memory");
     QTRY_VERIFY(window_->pageOf<MemoryPage>()->moment() != nullptr);
     const TreemapView* map = window_->pageOf<MemoryPage>()->map();
-    QCOMPARE(map->accessibleDescription(), QStringLiteral("3.00 MiB in 1 block: not known 3.00 MiB (1)"));
+    QCOMPARE(map->accessibleDescription(),
+             QStringLiteral("3.00 MiB in 1 block: not known 3.00 MiB (1)"));
     QVERIFY(!map->tiles().empty());
     QCOMPARE(map->describe(map->tiles().front()), QStringLiteral("not known: 1 block, 3.00 MiB"));
-    QCOMPARE(window_->pageOf<MemoryPage>()->live()->model()->table()[2].texts.front(), QStringLiteral("not known"));
+    QCOMPARE(window_->pageOf<MemoryPage>()->live()->model()->table()[2].texts.front(),
+             QStringLiteral("not known"));
   }
 
   void theLedgerStripShowsTheCauses() {
@@ -923,7 +970,8 @@ class PagesTest : public QObject {
                                   [](const Row& r) { return r.kind == Row::Kind::Ledger; });
     QVERIFY(row != view()->rows().end());
     const QRect rect = view()->rowRect(static_cast<std::size_t>(row - view()->rows().begin()));
-    view()->setViewport(view()->viewport().showing({1'020'000'000, 1'023'000'000}));  // the device waits for the loader
+    view()->setViewport(view()->viewport().showing(
+        {1'020'000'000, 1'023'000'000}));  // the device waits for the loader
     const QImage picture = view()->grab().toImage();
     QCOMPARE(picture.pixel(view()->headerWidth() + view()->canvasWidth() / 2, rect.center().y()),
              causeColour(analyzer::Cause::LoaderWait, true));
@@ -934,8 +982,10 @@ class PagesTest : public QObject {
     other->loader()->setOpener([](const auto&, const auto&) {
       analyzer::StoreBuilder small;
       small.append(prof::Thread{.id = prof::ThreadId(1), .osTid = 1, .name = small.intern("main")});
-      small.append(prof::Range{
-          .startNs = 1'000'000'000, .durNs = 500, .thread = prof::ThreadId(1), .name = small.intern("a relu_kernel")});
+      small.append(prof::Range{.startNs = 1'000'000'000,
+                               .durNs = 500,
+                               .thread = prof::ThreadId(1),
+                               .name = small.intern("a relu_kernel")});
       return prof::Result(small.build());
     });
     QVERIFY(gui::testing::openAnalysed(*other, QStringLiteral("small.lcn")));
@@ -955,9 +1005,11 @@ class PagesTest : public QObject {
     auto* minimap = window_->findChild<Minimap*>();
     view()->setViewport(view()->viewport().zoomed(0.1, 0));
     const auto before = view()->viewport().startNs();
-    QTest::mouseClick(minimap, Qt::LeftButton, {}, QPoint(minimap->width() / 2, minimap->height() / 2));
+    QTest::mouseClick(minimap, Qt::LeftButton, {},
+                      QPoint(minimap->width() / 2, minimap->height() / 2));
     QVERIFY(view()->viewport().startNs() > before);
-    QTest::mouseDClick(minimap, Qt::LeftButton, {}, QPoint(minimap->width() / 2, minimap->height() / 2));
+    QTest::mouseDClick(minimap, Qt::LeftButton, {},
+                       QPoint(minimap->width() / 2, minimap->height() / 2));
     QVERIFY(view()->viewport() == view()->viewport().fitted());
   }
 
@@ -982,7 +1034,8 @@ class PagesTest : public QObject {
     const std::vector<Label> labels{{.x = 100, .y = 40, .width = 900, .height = 18, .name = name}};
     QVERIFY(painter.isWrittenOn(QRectF(90, 45, 30, 20), labels, 1));
     QVERIFY(!painter.isWrittenOn(QRectF(90, 60, 30, 20), labels, 1));
-    QVERIFY(!painter.isWrittenOn(QRectF(900, 45, 30, 20), labels, 1));  // on the event, after its name
+    QVERIFY(
+        !painter.isWrittenOn(QRectF(900, 45, 30, 20), labels, 1));  // on the event, after its name
     QVERIFY(painter.isWrittenOn(QRectF(50, 22, 15, 5), labels, 2));
     QVERIFY(!painter.isWrittenOn(QRectF(50, 22, 15, 5), labels, 1));
   }
@@ -996,7 +1049,8 @@ class PagesTest : public QObject {
     }
     QString why;
     QVERIFY(!window_->savePictureTo(QStringLiteral("/nowhere/page.png"), &why));
-    QVERIFY2(why.startsWith(QStringLiteral("/nowhere/page.png: cannot be written: ")), qPrintable(why));
+    QVERIFY2(why.startsWith(QStringLiteral("/nowhere/page.png: cannot be written: ")),
+             qPrintable(why));
     const QString page = folder_.filePath(QStringLiteral("page.png"));
     QVERIFY(!window_->savePictureTo(folder_.filePath(QStringLiteral("page.nopicture")), &why));
     QVERIFY2(why.contains(QStringLiteral(".png")), qPrintable(why));
@@ -1076,23 +1130,27 @@ class PagesTest : public QObject {
     QVERIFY(svg.contains("conv2d"));
     QVERIFY(svg.size() < 1'000'000);
     // It is the same picture.
-    const QImage shot = window_->pageOf<TimelinePage>()->grab().toImage().convertToFormat(QImage::Format_RGB32);
+    const QImage shot =
+        window_->pageOf<TimelinePage>()->grab().toImage().convertToFormat(QImage::Format_RGB32);
     QImage drawn(shot.size(), QImage::Format_RGB32);
     QPainter painter(&drawn);
     QSvgRenderer(svg).render(&painter);
     painter.end();
-    const QRect tracks =
-        QRect(view()->mapTo(window_->pageOf<TimelinePage>(), QPoint(view()->headerWidth(), kRulerHeight)),
-              QSize(view()->canvasWidth(), view()->height() - kRulerHeight));
+    const QRect tracks = QRect(
+        view()->mapTo(window_->pageOf<TimelinePage>(), QPoint(view()->headerWidth(), kRulerHeight)),
+        QSize(view()->canvasWidth(), view()->height() - kRulerHeight));
     int others = 0;
     for (int y = tracks.top(); y <= tracks.bottom(); ++y) {
       for (int x = tracks.left(); x <= tracks.right(); ++x) {
         const QColor a = shot.pixelColor(x, y);
         const QColor b = drawn.pixelColor(x, y);
-        others += std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) + std::abs(a.blue() - b.blue()) > 30;
+        others += std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) +
+                      std::abs(a.blue() - b.blue()) >
+                  30;
       }
     }
-    QVERIFY2(others < tracks.width() * tracks.height() / 50, qPrintable(QString::number(others)));  // but for letters
+    QVERIFY2(others < tracks.width() * tracks.height() / 50,
+             qPrintable(QString::number(others)));  // but for letters
   }
 
   void aPictureOfManyColoursStaysBounded() {
@@ -1113,7 +1171,8 @@ class PagesTest : public QObject {
     const QByteArray text = buffer.data();
     for (qsizetype at = text.indexOf("fill=\"#"); at >= 0; at = text.indexOf("fill=\"#", at + 1))
       colours << text.mid(at + 6, 7);
-    QVERIFY(colours.size() > 100 && colours.size() <= static_cast<int>(kMostColours) + 1);  // and the default
+    QVERIFY(colours.size() > 100 &&
+            colours.size() <= static_cast<int>(kMostColours) + 1);  // and the default
     QVERIFY(text.count("<rect") <= noise.width() * noise.height() + 1);
   }
 
@@ -1127,7 +1186,8 @@ class PagesTest : public QObject {
     QTest::keySequence(table, QKeySequence::Copy);
     const QStringList lines = QApplication::clipboard()->text().split(QLatin1Char('\n'));
     QCOMPARE(lines.size(), 2);
-    QCOMPARE(lines[0].split(QLatin1Char('\t')).first(), table->model()->index(0, 0).data().toString());
+    QCOMPARE(lines[0].split(QLatin1Char('\t')).first(),
+             table->model()->index(0, 0).data().toString());
     QCOMPARE(lines[0].split(QLatin1Char('\t')).size(), table->model()->columnCount());
   }
 
@@ -1153,10 +1213,12 @@ class PagesTest : public QObject {
     QCOMPARE(window_->statusBar()->currentMessage(), QStringLiteral("4 rows written to ") + path);
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
-    QCOMPARE(static_cast<int>(file.readAll().count('\n')), window_->pageOf<KernelsPage>()->model()->rowCount() + 1);
+    QCOMPARE(static_cast<int>(file.readAll().count('\n')),
+             window_->pageOf<KernelsPage>()->model()->rowCount() + 1);
     window_->pageOf<MemoryPage>()->live()->exportTo(QStringLiteral("/nowhere/live.csv"));
     const QString message = window_->statusBar()->currentMessage();
-    QVERIFY2(message.startsWith(QStringLiteral("/nowhere/live.csv: cannot be written: ")), qPrintable(message));
+    QVERIFY2(message.startsWith(QStringLiteral("/nowhere/live.csv: cannot be written: ")),
+             qPrintable(message));
   }
 
   void aKernelsTimesAreSpreadOut() {
@@ -1168,7 +1230,8 @@ class PagesTest : public QObject {
     QCOMPARE(times->histogram().totalNs, rows[1].totalNs);
     QCOMPARE(times->histogram().longestNs, rows[1].maxNs);
     const QString longest = QString::fromStdString(prof::timeText(rows[1].maxNs));
-    QVERIFY2(times->accessibleDescription().contains(longest), qPrintable(times->accessibleDescription()));
+    QVERIFY2(times->accessibleDescription().contains(longest),
+             qPrintable(times->accessibleDescription()));
   }
 
   void memoryDataIsThatOfTheListInFront() {
@@ -1223,13 +1286,15 @@ class PagesTest : public QObject {
     QCOMPARE(static_cast<int>(file.readAll().count('\n')), 8);
     save(QStringLiteral("/nowhere/events.csv"));
     const QString failed = window_->statusBar()->currentMessage();
-    QVERIFY2(failed.startsWith(QStringLiteral("/nowhere/events.csv: cannot be written: ")), qPrintable(failed));
+    QVERIFY2(failed.startsWith(QStringLiteral("/nowhere/events.csv: cannot be written: ")),
+             qPrintable(failed));
   }
 
   void ofBookmarksThatLieCloseTheNearestIsMeant() {
     show("timeline");
     constexpr prof::TimeNs kAt = 1'015'000'000;
-    const auto pixel = static_cast<prof::TimeNs>(view()->viewport().nsPerPixel(view()->canvasWidth()));
+    const auto pixel =
+        static_cast<prof::TimeNs>(view()->viewport().nsPerPixel(view()->canvasWidth()));
     const prof::TimeNs beside = kAt + 3 * pixel;
     view()->setBookmarks({{kAt, QStringLiteral("first")}, {beside, QStringLiteral("second")}});
     window_->pageOf<TimelinePage>()->setNote(beside, QStringLiteral("changed"));
@@ -1247,8 +1312,9 @@ class PagesTest : public QObject {
         analyzer::StoreBuilder trace;
         trace.append(prof::Process{.id = prof::ProcessId(1), .osPid = 9});
         for (std::uint32_t n = 1; n <= 3; ++n) {
-          trace.append(
-              prof::Thread{.id = prof::ThreadId(n), .process = prof::ProcessId(1), .name = trace.intern("loader")});
+          trace.append(prof::Thread{.id = prof::ThreadId(n),
+                                    .process = prof::ProcessId(1),
+                                    .name = trace.intern("loader")});
           trace.append(prof::Range{.startNs = 10 * n, .durNs = 500, .thread = prof::ThreadId(n)});
         }
         return prof::Result<std::shared_ptr<const analyzer::Store>>(trace.build());
@@ -1289,12 +1355,15 @@ class PagesTest : public QObject {
     auto writer = prof::Writer::create(path.toStdString());
     QVERIFY(writer.ok());
     const auto name = writer->intern("gemm");
-    writer->append(prof::Thread{.id = prof::ThreadId(1), .osTid = 1, .name = writer->intern("main")});
+    writer->append(
+        prof::Thread{.id = prof::ThreadId(1), .osTid = 1, .name = writer->intern("main")});
     constexpr prof::TimeNs kSecond = 1'000'000'000;
     const auto second = [&](prof::TimeNs at) {
       for (prof::TimeNs i = 0; i < 50; ++i) {
-        writer->append(prof::Range{
-            .startNs = at * kSecond + i * 20'000'000, .durNs = 10'000'000, .thread = prof::ThreadId(1), .name = name});
+        writer->append(prof::Range{.startNs = at * kSecond + i * 20'000'000,
+                                   .durNs = 10'000'000,
+                                   .thread = prof::ThreadId(1),
+                                   .name = name});
       }
       QVERIFY(writer->flush().ok());
     };
@@ -1312,7 +1381,8 @@ class PagesTest : public QObject {
     for (int s = 6; s < 10; ++s) {
       second(s);
       if (s == 8) {  // around all of it: the selected event is a lane lower then
-        writer->append(prof::Range{.startNs = 0, .durNs = 9 * kSecond, .thread = prof::ThreadId(1), .name = name});
+        writer->append(prof::Range{
+            .startNs = 0, .durNs = 9 * kSecond, .thread = prof::ThreadId(1), .name = name});
         QVERIFY(writer->flush().ok());
       }
       QSignalSpy grew(window_.get(), &MainWindow::traceGrew);
@@ -1322,8 +1392,9 @@ class PagesTest : public QObject {
       const auto place = *view()->selection();
       QCOMPARE(place.lane, s < 8 ? 0 : 1);
       QCOMPARE(place.event, std::size_t{75});
-      QCOMPARE(window_->trace()->track(place.track).lanes[static_cast<std::size_t>(place.lane)].size(),
-               static_cast<std::size_t>(50 * std::min(s + 1, 9)));
+      QCOMPARE(
+          window_->trace()->track(place.track).lanes[static_cast<std::size_t>(place.lane)].size(),
+          static_cast<std::size_t>(50 * std::min(s + 1, 9)));
       QCOMPARE(view()->viewport().startNs(), before.startNs());
       QCOMPARE(view()->viewport().endNs(), before.endNs());
       QCOMPARE(view()->bookmarks().size(), std::size_t{1});
@@ -1368,7 +1439,8 @@ class PagesTest : public QObject {
     QCOMPARE(kernels->currentIndex().row(), 1);
     QCOMPARE(kernels->columnWidth(1), 123);
     auto* times = window_->pageOf<KernelsPage>()->findChild<HistogramView*>();
-    QTRY_COMPARE(times->histogram().events, window_->findings().analysis->of<analyzer::KernelTable>()[0].count);
+    QTRY_COMPARE(times->histogram().events,
+                 window_->findings().analysis->of<analyzer::KernelTable>()[0].count);
     QCOMPARE(*window_->pageOf<StepsPage>()->stack()->selected(), std::size_t{2});
     view()->back();
     QVERIFY(view()->viewport() == Viewport(window_->trace()->tracks->span));
@@ -1391,7 +1463,8 @@ class PagesTest : public QObject {
     recording.steps(2);
     follow(path);
     auto* tables = window_->pageOf<SqlPage>()->findChild<QTreeWidget*>();
-    const QList<QTreeWidgetItem*> kernels = tables->findItems(QStringLiteral("kernel"), Qt::MatchExactly);
+    const QList<QTreeWidgetItem*> kernels =
+        tables->findItems(QStringLiteral("kernel"), Qt::MatchExactly);
     QCOMPARE(kernels.size(), 1);
     QCOMPARE(kernels[0]->text(1), QStringLiteral("16"));
     kernels[0]->setExpanded(true);
@@ -1410,8 +1483,9 @@ class PagesTest : public QObject {
     recording.steps(6);
     follow(path);
     const auto before = window_->findings().analysis;
-    window_->runner()->setAnalyse(
-        [](auto, const auto&) -> prof::Result<analyzer::Analysis> { return prof::Error{"a block is damaged"}; });
+    window_->runner()->setAnalyse([](auto, const auto&) -> prof::Result<analyzer::Analysis> {
+      return prof::Error{"a block is damaged"};
+    });
     QSignalSpy analysed(window_.get(), &MainWindow::analysisShown);
     grow(recording, 1);
     QVERIFY(analysed.count() > 0 || analysed.wait(kPatienceMs));
@@ -1429,7 +1503,8 @@ class PagesTest : public QObject {
     follow(path);
     for (int i = 0; i < 3; ++i) grow(recording, 1);
     // Nothing more is ever written, and the recording never ends.
-    QTRY_COMPARE_WITH_TIMEOUT(window_->findings().analysis->steps.all.size(), std::size_t{9}, 60'000);
+    QTRY_COMPARE_WITH_TIMEOUT(window_->findings().analysis->steps.all.size(), std::size_t{9},
+                              60'000);
     QTRY_VERIFY(!window_->busy());
   }
 
@@ -1448,12 +1523,13 @@ class PagesTest : public QObject {
     const QString path = folder_.filePath(QStringLiteral("race.lcn"));
     gui::testing::Recording recording(path.toStdString());
     recording.steps(6);
-    window_->loader()->setOpener([&](const std::filesystem::path& file, const analyzer::OpenOptions& options) {
-      auto store = analyzer::Store::open(file, options);
-      recording.steps(6);
-      recording.finish();
-      return store;
-    });
+    window_->loader()->setOpener(
+        [&](const std::filesystem::path& file, const analyzer::OpenOptions& options) {
+          auto store = analyzer::Store::open(file, options);
+          recording.steps(6);
+          recording.finish();
+          return store;
+        });
     QVERIFY(gui::testing::openAnalysed(*window_, path));
     QTRY_COMPARE(window_->findings().analysis->steps.all.size(), std::size_t{12});
     QTRY_VERIFY(!window_->live()->watching() && !window_->busy());
@@ -1473,7 +1549,8 @@ class PagesTest : public QObject {
     window_->loader()->setOpener([](const auto&, const auto&) {
       analyzer::StoreBuilder trace;
       trace.append(prof::Thread{.id = prof::ThreadId(1)});
-      trace.append(prof::Range{.durNs = 500'000, .thread = prof::ThreadId(1), .name = trace.intern("x")});
+      trace.append(
+          prof::Range{.durNs = 500'000, .thread = prof::ThreadId(1), .name = trace.intern("x")});
       return prof::Result<std::shared_ptr<const analyzer::Store>>(trace.build());
     });
     QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("small.lcn")));
@@ -1517,7 +1594,8 @@ class PagesTest : public QObject {
   void workersThatComeLaterAreTakenOver() {
     Findings few = window_->findings();
     auto analysis = std::make_shared<analyzer::Analysis>(*few.analysis);
-    analysis->of<analyzer::LoaderStats>().workers = few.analysis->of<analyzer::LoaderStats>().workers + 20;
+    analysis->of<analyzer::LoaderStats>().workers =
+        few.analysis->of<analyzer::LoaderStats>().workers + 20;
     window_->pageOf<OverviewPage>()->setFindings({analysis, few.simulator, {}});
     QCOMPARE(window_->pageOf<OverviewPage>()->controls()->slider("loader.workers")->value(),
              static_cast<int>(analysis->of<analyzer::LoaderStats>().workers));
@@ -1536,14 +1614,15 @@ class PagesTest : public QObject {
         const test::SmallFiles small(static_cast<rlim_t>(rows));
         window_->pageOf<SqlPage>()->runner()->exportCsv(
             window_->trace(),
-            QStringLiteral(
-                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %1) SELECT i FROM n")
+            QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i "
+                           "< %1) SELECT i FROM n")
                 .arg(rows),
             folder_.filePath(QStringLiteral("large.csv")));
         arrived = failed.wait(kPatienceMs);
       }
       QVERIFY(arrived);
-      QVERIFY2(failed[0][0].toString().contains(qt_error_string(EFBIG)), qPrintable(failed[0][0].toString()));
+      QVERIFY2(failed[0][0].toString().contains(qt_error_string(EFBIG)),
+               qPrintable(failed[0][0].toString()));
       QVERIFY(!QFileInfo::exists(folder_.filePath(QStringLiteral("large.csv"))));
     }
   }
@@ -1557,7 +1636,8 @@ class PagesTest : public QObject {
       const test::SmallFiles small(50);
       problem = writePicture(path, picture);
     }
-    QVERIFY2(problem.contains(path) && problem.contains(qt_error_string(EFBIG)), qPrintable(problem));
+    QVERIFY2(problem.contains(path) && problem.contains(qt_error_string(EFBIG)),
+             qPrintable(problem));
     QCOMPARE(QDir(folder_.path()).entryList({QStringLiteral("*full.png")}).size(), 0);
   }
 
@@ -1584,7 +1664,8 @@ class PagesTest : public QObject {
     QDropEvent drop(QPointF(100, 100), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
     QApplication::sendEvent(window_->pageOf<ComparePage>(), &drop);
     QTRY_COMPARE(window_->trace()->path, first);
-    QTRY_VERIFY(window_->pageOf<ComparePage>()->before() && window_->pageOf<ComparePage>()->after());
+    QTRY_VERIFY(window_->pageOf<ComparePage>()->before() &&
+                window_->pageOf<ComparePage>()->after());
     QCOMPARE(window_->pageOf<ComparePage>()->before().get(), window_->findings().analysis.get());
     QTRY_VERIFY(!window_->busy());
   }
@@ -1594,9 +1675,11 @@ class PagesTest : public QObject {
     auto writer = prof::Writer::create(path.toStdString());
     QVERIFY(writer.ok());
     const auto name = writer->intern("gemm");
-    writer->append(prof::Thread{.id = prof::ThreadId(1), .osTid = 1, .name = writer->intern("main")});
+    writer->append(
+        prof::Thread{.id = prof::ThreadId(1), .osTid = 1, .name = writer->intern("main")});
     const auto add = [&](prof::TimeNs at) {
-      writer->append(prof::Range{.startNs = at, .durNs = 500, .thread = prof::ThreadId(1), .name = name});
+      writer->append(
+          prof::Range{.startNs = at, .durNs = 500, .thread = prof::ThreadId(1), .name = name});
       QVERIFY(writer->flush().ok());
     };
     add(1000);

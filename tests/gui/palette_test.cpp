@@ -22,15 +22,18 @@ Colour roleAt(std::size_t n, bool dark) {
 }
 
 /// Any two of them may lie beside each other.
-void expectApart(const char* what, std::size_t count, const std::function<Colour(std::size_t, bool)>& colour) {
+void expectApart(const char* what, std::size_t count,
+                 const std::function<Colour(std::size_t, bool)>& colour) {
   for (const bool dark : {true, false}) {
     for (std::size_t a = 0; a < count; ++a) {
       for (std::size_t b = 0; b < a; ++b) {
         EXPECT_GT(test::distance(colour(a, dark), colour(b, dark)), test::kApart)
             << what << ", " << (dark ? "dark " : "light ") << a << " and " << b;
       }
-      EXPECT_GT(test::distance(colour(a, dark), theme(dark).window), test::kApart) << what << ", ground and " << a;
-      EXPECT_GT(test::distance(colour(a, dark), theme(dark).panel), test::kApart) << what << ", panel and " << a;
+      EXPECT_GT(test::distance(colour(a, dark), theme(dark).window), test::kApart)
+          << what << ", ground and " << a;
+      EXPECT_GT(test::distance(colour(a, dark), theme(dark).panel), test::kApart)
+          << what << ", panel and " << a;
     }
   }
 }
@@ -43,8 +46,10 @@ TEST(Palette, ColoursAreDistinguishableByAllEyes) {
 
 TEST(Palette, CurvesOfMemoryHaveTheColoursOfTheirRoles) {
   for (const bool dark : {true, false}) {
-    EXPECT_EQ(counterColour("memory · activations", 4, dark), roleColour(prof::MemoryRole::Activation, dark));
-    EXPECT_EQ(counterColour("memory · not known", 4, dark), roleColour(prof::MemoryRole::Other, dark));
+    EXPECT_EQ(counterColour("memory · activations", 4, dark),
+              roleColour(prof::MemoryRole::Activation, dark));
+    EXPECT_EQ(counterColour("memory · not known", 4, dark),
+              roleColour(prof::MemoryRole::Other, dark));
   }
 }
 
@@ -53,9 +58,11 @@ TEST(Palette, WorkHasTheColourOfItsTimeInTheLedger) {
   using analyzer::WorkKind;
   for (const bool dark : {true, false}) {
     EXPECT_EQ(kindColour(WorkKind::Compute, dark), causeColour(Cause::Compute, dark));
-    EXPECT_EQ(kindColour(WorkKind::Communication, dark), causeColour(Cause::ExposedCommunication, dark));
+    EXPECT_EQ(kindColour(WorkKind::Communication, dark),
+              causeColour(Cause::ExposedCommunication, dark));
     EXPECT_EQ(kindColour(WorkKind::Copy, dark), causeColour(Cause::ExposedCopy, dark));
-    EXPECT_EQ(kindColour(WorkKind::Synchronisation, dark), causeColour(Cause::Synchronisation, dark));
+    EXPECT_EQ(kindColour(WorkKind::Synchronisation, dark),
+              causeColour(Cause::Synchronisation, dark));
     EXPECT_EQ(kindColour(WorkKind::Loader, dark), causeColour(Cause::LoaderWait, dark));
     EXPECT_EQ(kindColour(WorkKind::Host, dark), causeColour(Cause::HostWork, dark));
   }
@@ -69,7 +76,8 @@ TEST(Palette, InkReadsOnEveryColour) {
   const auto expectReadable = [&](Colour colour) {
     const double ground = luminance(colour);
     const double ink = luminance(inkOn(colour));
-    EXPECT_GT((std::max(ground, ink) + 0.05) / (std::min(ground, ink) + 0.05), 4.0) << std::hex << colour;
+    EXPECT_GT((std::max(ground, ink) + 0.05) / (std::min(ground, ink) + 0.05), 4.0)
+        << std::hex << colour;
   };
   for (const bool dark : {true, false}) {
     for (std::size_t n = 0; n < kChartColours; ++n) expectReadable(chartColour(n, dark));

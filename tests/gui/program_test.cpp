@@ -26,10 +26,14 @@ class ProgramTest : public QObject {
   QTemporaryDir folder_;
   QString errorText_;
 
-  [[nodiscard]] QString at(const char* name) const { return folder_.filePath(QString::fromLatin1(name)); }
+  [[nodiscard]] QString at(const char* name) const {
+    return folder_.filePath(QString::fromLatin1(name));
+  }
 
   /// The exit status of lacuna-gui, -1 where it does not end by itself.
-  int run(const QStringList& arguments) { return run(arguments, QProcessEnvironment::systemEnvironment()); }
+  int run(const QStringList& arguments) {
+    return run(arguments, QProcessEnvironment::systemEnvironment());
+  }
   int run(const QStringList& arguments, QProcessEnvironment environment) {
     QProcess program;
     for (const char* name : {"XDG_CONFIG_HOME", "XDG_CACHE_HOME"})
@@ -44,7 +48,8 @@ class ProgramTest : public QObject {
   }
   int picture(const QStringList& arguments) {
     QFile::remove(at("out.png"));
-    return run(QStringList{at("run.lcn"), QStringLiteral("--screenshot"), at("out.png")} + arguments);
+    return run(QStringList{at("run.lcn"), QStringLiteral("--screenshot"), at("out.png")} +
+               arguments);
   }
   void refused(const QStringList& arguments, const char* why) {
     QCOMPARE(picture(arguments), 2);
@@ -54,12 +59,15 @@ class ProgramTest : public QObject {
 
  private Q_SLOTS:
   void initTestCase() {
-    QVERIFY(
-        analyzer::exportTrace(*gui::testing::sampleTrace(), at("run.lcn").toStdString(), analyzer::Format::Lcn).ok());
+    QVERIFY(analyzer::exportTrace(*gui::testing::sampleTrace(), at("run.lcn").toStdString(),
+                                  analyzer::Format::Lcn)
+                .ok());
     analyzer::StoreBuilder bare;
     bare.append(prof::CounterTrack{.id = prof::TrackId(1), .name = bare.intern("load")});
     bare.append(prof::CounterSample{.timeNs = 5, .track = prof::TrackId(1), .value = 1});
-    QVERIFY(analyzer::exportTrace(*bare.build(), at("bare.lcn").toStdString(), analyzer::Format::Lcn).ok());
+    QVERIFY(
+        analyzer::exportTrace(*bare.build(), at("bare.lcn").toStdString(), analyzer::Format::Lcn)
+            .ok());
   }
   void picturesChangeNothingOfTheWindow() {
     QDir(folder_.path()).mkdir(QStringLiteral("lacuna"));
@@ -86,12 +94,14 @@ class ProgramTest : public QObject {
     QVERIFY(!first.isNull() && !second.isNull());
     {
       QSettings remembered(at("lacuna/lacuna-gui.conf"), QSettings::IniFormat);
-      const QByteArray key = QCryptographicHash::hash(at("run.lcn").toUtf8(), QCryptographicHash::Sha1).toHex();
+      const QByteArray key =
+          QCryptographicHash::hash(at("run.lcn").toUtf8(), QCryptographicHash::Sha1).toHex();
       remembered.beginGroup(QStringLiteral("session/") + QString::fromLatin1(key));
       remembered.setValue(QStringLiteral("page"), QStringLiteral("steps"));
       remembered.setValue(QStringLiteral("start"), 10'000'000);
       remembered.setValue(QStringLiteral("span"), 3'000'000);
-      remembered.setValue(QStringLiteral("bookmarks"), QStringList{QStringLiteral("11000000 of last week")});
+      remembered.setValue(QStringLiteral("bookmarks"),
+                          QStringList{QStringLiteral("11000000 of last week")});
       remembered.endGroup();
       QSplitter narrow;
       for (int n = 0; n < 2; ++n) narrow.addWidget(new QWidget(&narrow));
@@ -111,13 +121,17 @@ class ProgramTest : public QObject {
     QVERIFY(there.open(QIODevice::WriteOnly) && there.write("of years") == 8);
     there.close();
     QCOMPARE(run(again), 1);
-    QVERIFY2(errorText_.contains(QStringLiteral("out.png: is there already; give --force")), qPrintable(errorText_));
+    QVERIFY2(errorText_.contains(QStringLiteral("out.png: is there already; give --force")),
+             qPrintable(errorText_));
     QCOMPARE(there.size(), 8);
     QCOMPARE(run(again + QStringList{QStringLiteral("--force")}), 0);
     QVERIFY(!QImage(at("out.png")).isNull());
     const qint64 before = QFileInfo(at("run.lcn")).size();
-    QCOMPARE(run({at("run.lcn"), QStringLiteral("--force"), QStringLiteral("--screenshot"), at("run.lcn")}), 1);
-    QVERIFY2(errorText_.contains(QStringLiteral("a trace that was opened")), qPrintable(errorText_));
+    QCOMPARE(run({at("run.lcn"), QStringLiteral("--force"), QStringLiteral("--screenshot"),
+                  at("run.lcn")}),
+             1);
+    QVERIFY2(errorText_.contains(QStringLiteral("a trace that was opened")),
+             qPrintable(errorText_));
     QCOMPARE(QFileInfo(at("run.lcn")).size(), before);
   }
 
@@ -129,7 +143,8 @@ class ProgramTest : public QObject {
     refused({QStringLiteral("--range"), QStringLiteral("20s:21s")}, "outside of the trace");
     refused({QStringLiteral("--range"), QStringLiteral("1s:99999999999999999s")}, "--range");
     refused({QStringLiteral("--play"), QStringLiteral("nonsense=1")}, "nonsense");
-    refused({QStringLiteral("--play"), QStringLiteral("kernel:nothing*0.5")}, "no kernel of the steps");
+    refused({QStringLiteral("--play"), QStringLiteral("kernel:nothing*0.5")},
+            "no kernel of the steps");
     refused({QStringLiteral("--size"), QStringLiteral("400x300")}, "the window is at least");
     refused({QStringLiteral("--scale"), QStringLiteral("nan")}, "--scale");
     refused({QStringLiteral("--range"), QString()}, "--range needs a value");
@@ -141,15 +156,17 @@ class ProgramTest : public QObject {
     QCOMPARE(run(noTrace + QStringList{QStringLiteral("--page"), QStringLiteral("memory")}), 2);
     QVERIFY2(errorText_.contains(QStringLiteral("--page needs a trace")), qPrintable(errorText_));
     QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), at("nowhere/out.png")}), 1);
-    QVERIFY2(errorText_.contains(QStringLiteral("out.png: cannot be written: ")), qPrintable(errorText_));
+    QVERIFY2(errorText_.contains(QStringLiteral("out.png: cannot be written: ")),
+             qPrintable(errorText_));
     QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), at("out.nopicture")}), 1);
     QVERIFY2(errorText_.contains(QStringLiteral("ends in .png")), qPrintable(errorText_));
   }
 
   void whatIsThereIsShown() {
-    QCOMPARE(picture({QStringLiteral("--page"), QStringLiteral("timeline"), QStringLiteral("--select"),
-                      QStringLiteral("relu"), QStringLiteral("--range"), QStringLiteral("10ms:20ms")}),
-             0);
+    QCOMPARE(
+        picture({QStringLiteral("--page"), QStringLiteral("timeline"), QStringLiteral("--select"),
+                 QStringLiteral("relu"), QStringLiteral("--range"), QStringLiteral("10ms:20ms")}),
+        0);
     QCOMPARE(picture({QStringLiteral("--finding"), QStringLiteral("1")}), 0);
     QCOMPARE(picture({QStringLiteral("--tab"), QStringLiteral("edits"), QStringLiteral("--play"),
                       QStringLiteral("loader.workers=4")}),
@@ -158,8 +175,8 @@ class ProgramTest : public QObject {
 
   void theFirstEventOfANameIsTheOneThatBeginsFirst() {
     const auto selected = [&](const char* text) {
-      const int status = picture({QStringLiteral("--page"), QStringLiteral("timeline"), QStringLiteral("--select"),
-                                  QString::fromLatin1(text)});
+      const int status = picture({QStringLiteral("--page"), QStringLiteral("timeline"),
+                                  QStringLiteral("--select"), QString::fromLatin1(text)});
       return status == 0 ? QImage(at("out.png")) : QImage();
     };
     // Threads above have a batch_norm, later.
@@ -171,17 +188,19 @@ class ProgramTest : public QObject {
 
   void aMissingDisplayIsReported() {
     auto environment = QProcessEnvironment::systemEnvironment();
-    for (const char* name : {"QT_QPA_PLATFORM", "WAYLAND_DISPLAY"}) environment.remove(QString::fromLatin1(name));
+    for (const char* name : {"QT_QPA_PLATFORM", "WAYLAND_DISPLAY"})
+      environment.remove(QString::fromLatin1(name));
     environment.insert(QStringLiteral("DISPLAY"), QStringLiteral(":7999"));
     QCOMPARE(run({at("run.lcn")}, environment), 1);
-    QVERIFY2(
-        errorText_.contains(QStringLiteral("DISPLAY=:7999")) && errorText_.contains(QStringLiteral("--screenshot")),
-        qPrintable(errorText_));
+    QVERIFY2(errorText_.contains(QStringLiteral("DISPLAY=:7999")) &&
+                 errorText_.contains(QStringLiteral("--screenshot")),
+             qPrintable(errorText_));
   }
 
   void aComparisonWithATraceThatHasNoAnalysisEnds() {
     QFile::remove(at("out.png"));
-    QCOMPARE(run({at("bare.lcn"), at("run.lcn"), QStringLiteral("--screenshot"), at("out.png")}), 1);
+    QCOMPARE(run({at("bare.lcn"), at("run.lcn"), QStringLiteral("--screenshot"), at("out.png")}),
+             1);
     QVERIFY2(errorText_.contains(QStringLiteral("bare.lcn")), qPrintable(errorText_));
     QCOMPARE(run({at("bare.lcn"), QStringLiteral("--screenshot"), at("out.png")}), 0);
   }

@@ -9,8 +9,8 @@
 
 namespace lacuna::gui {
 
-/// Time that a test waits for what has to come. The five seconds that Qt gives it may pass on a busy machine before a
-/// thread gets to run.
+/// Time that a test waits for what has to come. The five seconds that Qt gives it may pass on a
+/// busy machine before a thread gets to run.
 inline constexpr int kPatienceMs = 60'000;
 
 }  // namespace lacuna::gui
@@ -20,8 +20,10 @@ namespace lacuna::gui::testing {
 inline QtMessageHandler testsHandler = nullptr;
 
 /// All but what the offscreen platform prints for each window: that it cannot pass on size hints.
-inline void dropOffscreensOwn(QtMsgType type, const QMessageLogContext& context, const QString& message) {
-  if (!message.startsWith(QLatin1String("This plugin does not support"))) testsHandler(type, context, message);
+inline void dropOffscreensOwn(QtMsgType type, const QMessageLogContext& context,
+                              const QString& message) {
+  if (!message.startsWith(QLatin1String("This plugin does not support")))
+    testsHandler(type, context, message);
 }
 
 /// Makes every warning of Qt a failure of the running test.
@@ -31,8 +33,8 @@ inline void failOnWarnings() {
   QTest::failOnWarning(QRegularExpression(QStringLiteral(".")));
 }
 
-/// Waits until layouts have settled and events have come to where they go: also on a machine that takes longer over the
-/// first of them than the whole wait.
+/// Waits until layouts have settled and events have come to where they go: also on a machine that
+/// takes longer over the first of them than the whole wait.
 inline void settle(int ms = 20) {
   QTest::qWait(ms);
   for (int pass = 0; pass < 20; ++pass) QCoreApplication::processEvents();
@@ -56,6 +58,8 @@ int run(int argc, char** argv) {
 #undef QTRY_VERIFY
 #define QTRY_VERIFY(expr) QTRY_VERIFY_WITH_TIMEOUT(expr, lacuna::gui::kPatienceMs)
 #undef QTRY_VERIFY2
-#define QTRY_VERIFY2(expr, message) QTRY_VERIFY2_WITH_TIMEOUT(expr, message, lacuna::gui::kPatienceMs)
+#define QTRY_VERIFY2(expr, message) \
+  QTRY_VERIFY2_WITH_TIMEOUT(expr, message, lacuna::gui::kPatienceMs)
 #undef QTRY_COMPARE
-#define QTRY_COMPARE(expr, expected) QTRY_COMPARE_WITH_TIMEOUT(expr, expected, lacuna::gui::kPatienceMs)
+#define QTRY_COMPARE(expr, expected) \
+  QTRY_COMPARE_WITH_TIMEOUT(expr, expected, lacuna::gui::kPatienceMs)

@@ -10,8 +10,8 @@
 
 namespace lacuna::gui::testing {
 
-/// A .lcn file that is being written, step by step: steps of 10 ms that wait for `loaders` loader threads, launch eight
-/// kernels each and allocate memory.
+/// A .lcn file that is being written, step by step: steps of 10 ms that wait for `loaders` loader
+/// threads, launch eight kernels each and allocate memory.
 class Recording {
  public:
   static constexpr prof::TimeNs kBegin = 1'000'000'000;
@@ -24,9 +24,13 @@ class Recording {
     append(Process{.id = ProcessId(1), .osPid = 42, .name = text("python"), .rank = -1});
     append(Thread{.id = ThreadId(1), .process = ProcessId(1), .osTid = 42, .name = text("main")});
     for (std::uint32_t n = 0; n < loaders_; ++n) {
-      append(Thread{.id = ThreadId(100 + n), .process = ProcessId(1), .osTid = 100 + n, .name = text("loader")});
+      append(Thread{.id = ThreadId(100 + n),
+                    .process = ProcessId(1),
+                    .osTid = 100 + n,
+                    .name = text("loader")});
     }
-    append(Device{.id = DeviceId(1), .kind = DeviceKind::Cuda, .index = 0, .name = text("Test Device")});
+    append(Device{
+        .id = DeviceId(1), .kind = DeviceKind::Cuda, .index = 0, .name = text("Test Device")});
     append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1), .nativeId = 7});
   }
 
@@ -58,7 +62,8 @@ class Recording {
     range(1, t, kStepNs, "step " + std::to_string(done_));
     ++done_;
     range(1, t, 3'000'000, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__");
-    for (std::uint32_t n = 0; n < loaders_; ++n) range(100 + n, t + 1, 9'000'000, "fetch", "loader");
+    for (std::uint32_t n = 0; n < loaders_; ++n)
+      range(100 + n, t + 1, 9'000'000, "fetch", "loader");
     const std::uint64_t first = correlation_ + 1;
     for (int k = 0; k < 8; ++k) {
       const TimeNs at = t + 3'100'000 + k * 760'000;
@@ -83,7 +88,8 @@ class Recording {
     for (int k = 0; k < 8; ++k)
       memory(t + 9'300'000 + k, MemoryAction::Free, first + static_cast<std::uint64_t>(k), {});
   }
-  void memory(prof::TimeNs at, prof::MemoryAction action, std::uint64_t address, std::string_view op) {
+  void memory(prof::TimeNs at, prof::MemoryAction action, std::uint64_t address,
+              std::string_view op) {
     append(prof::Allocation{.timeNs = at,
                             .thread = prof::ThreadId(1),
                             .device = prof::DeviceId(1),

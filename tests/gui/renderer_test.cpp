@@ -21,11 +21,16 @@ class RendererTest : public ::testing::Test {
         rows_(layOut(*tracks_, {})),
         view_(tracks_->span) {}
   Scene scene() { return {tracks_.get(), rows_, view_, 0, 1}; }
-  void render() { renderer_.render(scene(), styles_, {pixels_.data(), kWidth, kHeight, kWidth}, labels_); }
-  Colour at(double x, int y) { return pixels_[static_cast<std::size_t>(y) * kWidth + static_cast<std::size_t>(x)]; }
+  void render() {
+    renderer_.render(scene(), styles_, {pixels_.data(), kWidth, kHeight, kWidth}, labels_);
+  }
+  Colour at(double x, int y) {
+    return pixels_[static_cast<std::size_t>(y) * kWidth + static_cast<std::size_t>(x)];
+  }
   const Row& rowOf(std::string_view label) {
     for (const Row& row : rows_) {
-      if (row.kind == Row::Kind::Track && tracks_->groups[row.ref.group].tracks[row.ref.track].label == label)
+      if (row.kind == Row::Kind::Track &&
+          tracks_->groups[row.ref.group].tracks[row.ref.track].label == label)
         return row;
     }
     ADD_FAILURE() << label;
@@ -76,8 +81,10 @@ TEST_F(RendererTest, LabelsStayOnScreenWhenTheirEventBeginsBeforeIt) {
 TEST_F(RendererTest, AnEventFarLongerThanTheViewHasOneLabelAcrossIt) {
   analyzer::StoreBuilder trace;
   trace.append(prof::Thread{.id = prof::ThreadId(1)});
-  trace.append(
-      prof::Range{.startNs = 0, .durNs = 20'000'000'000, .thread = prof::ThreadId(1), .name = trace.intern("epoch")});
+  trace.append(prof::Range{.startNs = 0,
+                           .durNs = 20'000'000'000,
+                           .thread = prof::ThreadId(1),
+                           .name = trace.intern("epoch")});
   store_ = trace.build();
   tracks_ = *analyzer::buildTracks(*store_);
   const NameStyles styles(*store_, true);
@@ -88,7 +95,8 @@ TEST_F(RendererTest, AnEventFarLongerThanTheViewHasOneLabelAcrossIt) {
   ASSERT_EQ(labels_.size(), 1u);
   EXPECT_EQ(labels_[0].x, 0);
   EXPECT_EQ(labels_[0].width, kWidth);
-  for (const double x : {0.0, 500.0, 999.0}) EXPECT_EQ(at(x, labels_[0].y + 2), styles.byName(labels_[0].name)) << x;
+  for (const double x : {0.0, 500.0, 999.0})
+    EXPECT_EQ(at(x, labels_[0].y + 2), styles.byName(labels_[0].name)) << x;
 }
 
 TEST_F(RendererTest, TheHitIsTheEventThatWasDrawn) {

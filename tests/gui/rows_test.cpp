@@ -33,8 +33,8 @@ class RowsTest : public ::testing::Test {
 
 TEST_F(RowsTest, ListsGroupsWithTheirTracks) {
   EXPECT_EQ(show(),
-            "[python train.py 4242] main main · calls loader 0 [cuda:0 · Test Device] queue 7 memory memory · "
-            "parameters memory · activations ");
+            "[python train.py 4242] main main · calls loader 0 [cuda:0 · Test Device] queue 7 "
+            "memory memory · parameters memory · activations ");
 }
 
 TEST_F(RowsTest, ACollapsedGroupKeepsItsHeader) {
@@ -98,7 +98,8 @@ TEST_F(RowsTest, CountersAtZeroShareARowUntilAskedFor) {
 
 TEST_F(RowsTest, CountersOfAProcessComeBelowTheDevices) {
   analyzer::TrackSet tracks;
-  const auto add = [&](std::size_t group, analyzer::TrackKind kind, const char* label, double value = 1) {
+  const auto add = [&](std::size_t group, analyzer::TrackKind kind, const char* label,
+                       double value = 1) {
     analyzer::Track& track = tracks.groups.at(group).tracks.emplace_back();
     track.kind = kind;
     track.label = label;
@@ -114,7 +115,9 @@ TEST_F(RowsTest, CountersOfAProcessComeBelowTheDevices) {
   add(1, analyzer::TrackKind::Work, "queue 1");
   add(1, analyzer::TrackKind::Counter, "memory");
   tracks_ = std::make_shared<const analyzer::TrackSet>(std::move(tracks));
-  EXPECT_EQ(show(), "[python] main [cpu:0] queue 1 memory {counters of python} executions waiting (1 at zero) ");
+  EXPECT_EQ(
+      show(),
+      "[python] main [cpu:0] queue 1 memory {counters of python} executions waiting (1 at zero) ");
   options_.foldedCounters = {0};
   EXPECT_EQ(show(), "[python] main [cpu:0] queue 1 memory {counters of python} ");
   const RowKey waiting{Row::Kind::Track, {0, 1}};
@@ -139,13 +142,15 @@ TEST_F(RowsTest, ChoicesStayWithTheirThreadsInAnotherLayout) {
     return tracks;
   };
   const analyzer::TrackSet before = layout({{1, "thread #1"}, {2, "loader"}, {3, "loader"}});
-  const analyzer::TrackSet after = layout({{1, "main"}, {4, "saver"}, {2, "loader"}, {3, "loader"}});
+  const analyzer::TrackSet after =
+      layout({{1, "main"}, {4, "saver"}, {2, "loader"}, {3, "loader"}});
   options_.pinned = {{0, 2}};
   options_.collapsedTracks = {{0, 0}};
   const RowOptions moved = movedTo(before, options_, after);
   EXPECT_EQ(moved.pinned, (std::set<TrackRef>{{0, 3}}));
   EXPECT_EQ(moved.collapsedTracks, (std::set<TrackRef>{{0, 0}}));
-  EXPECT_EQ(movedTo(before, RowKey{Row::Kind::Track, {0, 2}}, after), (RowKey{Row::Kind::Track, {0, 3}}));
+  EXPECT_EQ(movedTo(before, RowKey{Row::Kind::Track, {0, 2}}, after),
+            (RowKey{Row::Kind::Track, {0, 3}}));
 }
 
 TEST_F(RowsTest, ChoicesStayWithAThreadWhoseProcessIsReportedLate) {
@@ -158,12 +163,14 @@ TEST_F(RowsTest, ChoicesStayWithAThreadWhoseProcessIsReportedLate) {
   analyzer::TrackGroup& all = before.groups.emplace_back();
   for (const std::uint32_t thread : {1U, 2U, 3U}) add(all, thread);
   analyzer::TrackSet after;
-  for (const std::uint32_t process : {0U, 7U}) after.groups.emplace_back().process = prof::ProcessId(process);
+  for (const std::uint32_t process : {0U, 7U})
+    after.groups.emplace_back().process = prof::ProcessId(process);
   for (const std::uint32_t thread : {1U, 3U}) add(after.groups[0], thread);
   add(after.groups[1], 2);
   options_.pinned = {{0, 1}, {0, 2}};
   EXPECT_EQ(movedTo(before, options_, after).pinned, (std::set<TrackRef>{{0, 1}, {1, 0}}));
-  EXPECT_EQ(movedTo(before, RowKey{Row::Kind::Track, {0, 1}}, after), (RowKey{Row::Kind::Track, {1, 0}}));
+  EXPECT_EQ(movedTo(before, RowKey{Row::Kind::Track, {0, 1}}, after),
+            (RowKey{Row::Kind::Track, {1, 0}}));
 }
 
 TEST_F(RowsTest, EvidenceIsAboutItsQueueItsThreadAndItsDevice) {
@@ -171,7 +178,9 @@ TEST_F(RowsTest, EvidenceIsAboutItsQueueItsThreadAndItsDevice) {
     std::string out;
     for (const RowKey& key : rowsOf(*tracks_, evidence)) {
       const auto& group = tracks_->groups[key.ref.group];
-      out += (key.kind == Row::Kind::Ledger ? "ledger of " + group.label : group.tracks[key.ref.track].label) + "; ";
+      out += (key.kind == Row::Kind::Ledger ? "ledger of " + group.label
+                                            : group.tracks[key.ref.track].label) +
+             "; ";
     }
     return out;
   };
@@ -196,14 +205,16 @@ TEST_F(RowsTest, WhatHidesAWantedRowIsOpened) {
   const std::vector<Row> rows = layOut(*tracks_, options_);
   for (const RowKey& key : wanted) EXPECT_NE(findRow(rows, key), nullptr);
   options_.filter = "main";
-  EXPECT_EQ(showing(*tracks_, options_, {wanted.data(), 1}).filter, "main");  // it hides nothing that is wanted
+  EXPECT_EQ(showing(*tracks_, options_, {wanted.data(), 1}).filter,
+            "main");  // it hides nothing that is wanted
 }
 
 TEST_F(RowsTest, ScrollingShowsAsManyWantedRowsAsFit) {
   options_.pinned = {{1, 0}};  // what is pinned is no place to scroll to
   options_.ledgers = {1};
   const std::vector<Row> rows = layOut(*tracks_, options_);
-  const RowKey thread{Row::Kind::Track, {0, 0}}, queue{Row::Kind::Track, {1, 0}}, ledger{Row::Kind::Ledger, {1, 0}};
+  const RowKey thread{Row::Kind::Track, {0, 0}}, queue{Row::Kind::Track, {1, 0}},
+      ledger{Row::Kind::Ledger, {1, 0}};
   const auto sees = [&](const RowKey& key, int scrolled, int height) {
     const Row* row = findRow(rows, key);
     return row->y >= scrolled && row->y + row->height <= scrolled + height;

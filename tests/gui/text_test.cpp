@@ -38,7 +38,8 @@ TEST(Text, StepsGoByTheTracesOwnNumbers) {
 }
 
 TEST(Text, KernelNamesLoseTheirTemplates) {
-  EXPECT_EQ(shortName("void at::native::(anonymous namespace)::relu_kernel<float, 4>(int, float*)"), "relu_kernel");
+  EXPECT_EQ(shortName("void at::native::(anonymous namespace)::relu_kernel<float, 4>(int, float*)"),
+            "relu_kernel");
   EXPECT_EQ(shortName("aten::conv2d"), "aten::conv2d");
   EXPECT_EQ(shortName("sm80_xmma_gemm_f32"), "sm80_xmma_gemm_f32");
   EXPECT_EQ(shortName("void cub::DeviceScan<int>::run<a<b>>(c)"), "run");

@@ -31,10 +31,10 @@ TEST(Treemap, TilesDoNotOverlap) {
   const auto tiles = treemap(sizes, {0, 0, 6, 4});
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     for (std::size_t j = i + 1; j < tiles.size(); ++j) {
-      const double wide =
-          std::min(tiles[i].x + tiles[i].width, tiles[j].x + tiles[j].width) - std::max(tiles[i].x, tiles[j].x);
-      const double high =
-          std::min(tiles[i].y + tiles[i].height, tiles[j].y + tiles[j].height) - std::max(tiles[i].y, tiles[j].y);
+      const double wide = std::min(tiles[i].x + tiles[i].width, tiles[j].x + tiles[j].width) -
+                          std::max(tiles[i].x, tiles[j].x);
+      const double high = std::min(tiles[i].y + tiles[i].height, tiles[j].y + tiles[j].height) -
+                          std::max(tiles[i].y, tiles[j].y);
       EXPECT_TRUE(wide < 1e-9 || high < 1e-9) << i << " " << j;
     }
   }

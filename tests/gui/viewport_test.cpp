@@ -28,7 +28,8 @@ TEST(Viewport, ZoomingKeepsTheMomentUnderTheCursor) {
     const double x = 200 + unit(random) * 1520;
     const prof::TimeNs before = view.timeAt(x, 1920);
     const Viewport next = view.zoomed(0.5 + unit(random), x / 1920);
-    const bool atLimit = next.spanNs() <= Viewport::kClosestNs || next.startNs() <= Viewport(kTrace).startNs() ||
+    const bool atLimit = next.spanNs() <= Viewport::kClosestNs ||
+                         next.startNs() <= Viewport(kTrace).startNs() ||
                          next.endNs() >= Viewport(kTrace).endNs();
     const double threeNs = 3 / next.nsPerPixel(1920);  // moments are whole nanoseconds
     if (!atLimit) {
@@ -44,7 +45,8 @@ TEST(Viewport, NeverLeavesTheTraceOrComesTooClose) {
   const Viewport full(kTrace);
   Viewport view = full;
   for (int i = 0; i < 2000; ++i) {
-    view = i % 2 ? view.panned(unit(random) * 3) : view.zoomed(std::pow(10, unit(random)), unit(random));
+    view = i % 2 ? view.panned(unit(random) * 3)
+                 : view.zoomed(std::pow(10, unit(random)), unit(random));
     ASSERT_GE(view.startNs(), full.startNs() - 1);
     ASSERT_LE(view.endNs(), full.endNs() + 1);
     ASSERT_GE(view.spanNs(), Viewport::kClosestNs);

@@ -36,13 +36,16 @@ inline bool openAnalysed(MainWindow& window, const QString& path) {
   QSignalSpy analysed(&window, &MainWindow::analysisShown);
   QSignalSpy failed(&window, &MainWindow::traceFailed);
   window.openFile(path);
-  return QTest::qWaitFor([&] { return failed.count() > 0 || (analysed.count() > 0 && !window.busy()); }, kPatienceMs) &&
+  return QTest::qWaitFor(
+             [&] { return failed.count() > 0 || (analysed.count() > 0 && !window.busy()); },
+             kPatienceMs) &&
          failed.count() == 0;
 }
 
 /// The same with the trace made by hand.
 inline bool openSample(MainWindow& window, int steps = 6) {
-  window.loader()->setOpener([steps](const auto&, const auto&) { return prof::Result(sampleTrace(steps)); });
+  window.loader()->setOpener(
+      [steps](const auto&, const auto&) { return prof::Result(sampleTrace(steps)); });
   return openAnalysed(window, QStringLiteral("run.lcn"));
 }
 

@@ -67,7 +67,8 @@ class PaintedArea : public QObject {
   bool eventFilter(QObject*, QEvent* event) override {
     if (!counting || event->type() != QEvent::Paint) return false;
     int area = 0;
-    for (const QRect& part : static_cast<QPaintEvent*>(event)->region()) area += part.width() * part.height();
+    for (const QRect& part : static_cast<QPaintEvent*>(event)->region())
+      area += part.width() * part.height();
     largest = std::max(largest, area);
     ++paints;
     return false;
@@ -83,7 +84,8 @@ class WindowTest : public QObject {
   [[nodiscard]] TimelineView* view() const { return window_->pageOf<TimelinePage>()->view(); }
 
   void open() {
-    window_->loader()->setOpener([](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace()); });
+    window_->loader()->setOpener(
+        [](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace()); });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
     window_->openFile(QStringLiteral("run.lcn"));
     QVERIFY(shown.wait(kPatienceMs));
@@ -114,7 +116,8 @@ class WindowTest : public QObject {
     return {};
   }
   void wheel(Qt::KeyboardModifiers modifiers, int delta, QPointF at) const {
-    QWheelEvent event(at, view()->mapToGlobal(at), {}, {0, delta}, Qt::NoButton, modifiers, Qt::NoScrollPhase, false);
+    QWheelEvent event(at, view()->mapToGlobal(at), {}, {0, delta}, Qt::NoButton, modifiers,
+                      Qt::NoScrollPhase, false);
     QApplication::sendEvent(view(), &event);
   }
 
@@ -157,13 +160,13 @@ class WindowTest : public QObject {
   }
 
   void openingCanBeCancelled() {
-    window_->loader()->setOpener(
-        [](const auto&, const analyzer::OpenOptions& options) -> prof::Result<std::shared_ptr<const analyzer::Store>> {
-          for (;;) {
-            if (!options.progress(0.5)) return prof::Error{"cancelled"};
-            QThread::msleep(1);
-          }
-        });
+    window_->loader()->setOpener([](const auto&, const analyzer::OpenOptions& options)
+                                     -> prof::Result<std::shared_ptr<const analyzer::Store>> {
+      for (;;) {
+        if (!options.progress(0.5)) return prof::Error{"cancelled"};
+        QThread::msleep(1);
+      }
+    });
     QSignalSpy cancelled(window_->loader(), &Loader::cancelled);
     window_->openFile(QStringLiteral("endless.lcn"));
     QTest::qWait(20);
@@ -174,13 +177,12 @@ class WindowTest : public QObject {
 
   void aNewFileReplacesTheOneBeingOpened() {
     auto calls = std::make_shared<std::atomic<int>>(0);
-    window_->loader()->setOpener(
-        [calls](const auto&,
-                const analyzer::OpenOptions& options) -> prof::Result<std::shared_ptr<const analyzer::Store>> {
-          if (++*calls > 1) return gui::testing::sampleTrace();
-          while (options.progress(0.5)) QThread::msleep(1);
-          return prof::Error{"cancelled"};
-        });
+    window_->loader()->setOpener([calls](const auto&, const analyzer::OpenOptions& options)
+                                     -> prof::Result<std::shared_ptr<const analyzer::Store>> {
+      if (++*calls > 1) return gui::testing::sampleTrace();
+      while (options.progress(0.5)) QThread::msleep(1);
+      return prof::Error{"cancelled"};
+    });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
     window_->openFile(QStringLiteral("endless.lcn"));
     QTRY_COMPARE(calls->load(), 1);
@@ -194,7 +196,8 @@ class WindowTest : public QObject {
     auto goOn = std::make_shared<std::binary_semaphore>(0);
     auto calls = std::make_shared<std::atomic<int>>(0);
     window_->loader()->setOpener(
-        [goOn, calls](const auto&, const auto&) -> prof::Result<std::shared_ptr<const analyzer::Store>> {
+        [goOn, calls](const auto&,
+                      const auto&) -> prof::Result<std::shared_ptr<const analyzer::Store>> {
           if (++*calls == 1) goOn->acquire();
           return gui::testing::sampleTrace();
         });
@@ -223,7 +226,8 @@ class WindowTest : public QObject {
     open();
     QTRY_COMPARE(calls->load(), 1);
     QSignalSpy analysed(window_.get(), &MainWindow::analysisShown);
-    window_->loader()->setOpener([](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace(9)); });
+    window_->loader()->setOpener(
+        [](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace(9)); });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
     window_->openFile(QStringLiteral("second.lcn"));
     QVERIFY(shown.wait(kPatienceMs));  // while the first one is still being analysed
@@ -275,9 +279,10 @@ class WindowTest : public QObject {
 
   void afterAFailureThereIsAWayBack() {
     open();
-    window_->loader()->setOpener([](const auto&, const auto&) -> prof::Result<std::shared_ptr<const analyzer::Store>> {
-      return prof::Error{"it is no trace"};
-    });
+    window_->loader()->setOpener(
+        [](const auto&, const auto&) -> prof::Result<std::shared_ptr<const analyzer::Store>> {
+          return prof::Error{"it is no trace"};
+        });
     QSignalSpy failed(window_.get(), &MainWindow::traceFailed);
     window_->openFile(QStringLiteral("other.lcn"));
     QVERIFY(failed.wait(kPatienceMs));
@@ -296,7 +301,8 @@ class WindowTest : public QObject {
     view()->fit();
     const auto full = view()->viewport().spanNs();
     constexpr quint32 kPlaceOfW = 25;  // where Dvorak has a comma
-    QKeyEvent press(QEvent::KeyPress, Qt::Key_Comma, Qt::NoModifier, kPlaceOfW, 0, 0, QStringLiteral(","));
+    QKeyEvent press(QEvent::KeyPress, Qt::Key_Comma, Qt::NoModifier, kPlaceOfW, 0, 0,
+                    QStringLiteral(","));
     QApplication::sendEvent(view(), &press);
     QVERIFY(view()->viewport().spanNs() < full);
     QVERIFY(view()->selection() == firstKernel());
@@ -308,7 +314,8 @@ class WindowTest : public QObject {
     QImage large(window_->size() * 2, QImage::Format_RGB32);
     large.setDevicePixelRatio(2);
     window_->render(&large);
-    // Pixels that differ from their partner of the same pixel: there are none where a picture was enlarged.
+    // Pixels that differ from their partner of the same pixel: there are none where a picture was
+    // enlarged.
     const QPoint corner = view()->mapTo(window_.get(), QPoint(view()->headerWidth(), 60));
     int differing = 0;
     for (int y = corner.y() * 2; y < corner.y() * 2 + 400; y += 2) {
@@ -343,8 +350,10 @@ class WindowTest : public QObject {
     view()->fit();
     QEvent leave(QEvent::Leave);
     QApplication::sendEvent(view(), &leave);
-    const prof::TimeNs at =
-        window_->trace()->track(kernel.track).lanes[static_cast<std::size_t>(kernel.lane)].startNs(kernel.event);
+    const prof::TimeNs at = window_->trace()
+                                ->track(kernel.track)
+                                .lanes[static_cast<std::size_t>(kernel.lane)]
+                                .startNs(kernel.event);
     const double before = view()->viewport().pixelAt(at, 1000);
     for (int n = 0; n < 8; ++n) QTest::keyClick(view(), Qt::Key_W);
     QVERIFY(std::abs(view()->viewport().pixelAt(at, 1000) - before) < 1);
@@ -422,9 +431,11 @@ class WindowTest : public QObject {
     const DetailsModel* details = window_->pageOf<TimelinePage>()->details();
     QStringList all;
     for (int row = 0; row < details->rowCount(); ++row) {
-      all << details->index(row, 0).data().toString() + QLatin1Char('=') + details->index(row, 1).data().toString();
+      all << details->index(row, 0).data().toString() + QLatin1Char('=') +
+                 details->index(row, 1).data().toString();
     }
-    QVERIFY2(all.contains(QStringLiteral("duration=500 µs")), qPrintable(all.join(QLatin1Char(' '))));
+    QVERIFY2(all.contains(QStringLiteral("duration=500 µs")),
+             qPrintable(all.join(QLatin1Char(' '))));
     QVERIFY(all.contains(QStringLiteral("grid x=128")));
   }
 
@@ -443,17 +454,20 @@ class WindowTest : public QObject {
     const prof::TimeNs from = window_->trace()->tracks->span.startNs + 12'345'678;
     const prof::TimeWindow area{from, from + 200};
     view()->setArea(area);
-    QVERIFY2(view()->announced().contains(QStringLiteral("12.346 ms")), qPrintable(view()->announced()));
+    QVERIFY2(view()->announced().contains(QStringLiteral("12.346 ms")),
+             qPrintable(view()->announced()));
     view()->setViewport(view()->viewport().showing({from - 500, from + 1500}));
     view()->setArea(area);
-    QVERIFY2(view()->announced().contains(QStringLiteral("12.345678 ms")), qPrintable(view()->announced()));
+    QVERIFY2(view()->announced().contains(QStringLiteral("12.345678 ms")),
+             qPrintable(view()->announced()));
   }
 
   void whereThereIsNoTrackTheTimelineSaysWhy() {
     open();
     QVERIFY(view()->emptyWords().isEmpty());
     window_->pageOf<TimelinePage>()->filter()->setText(QStringLiteral("nothing like it"));
-    QVERIFY2(view()->emptyWords().contains(QStringLiteral("nothing like it")), qPrintable(view()->emptyWords()));
+    QVERIFY2(view()->emptyWords().contains(QStringLiteral("nothing like it")),
+             qPrintable(view()->emptyWords()));
     const QImage with = view()->grab().toImage();
     window_->pageOf<TimelinePage>()->filter()->setText(QStringLiteral("no such thing"));
     QVERIFY(view()->grab().toImage() != with);
@@ -465,7 +479,8 @@ class WindowTest : public QObject {
     window_->loader()->setOpener([](const auto&, const auto&) {
       analyzer::StoreBuilder trace;
       trace.append(prof::Thread{.id = prof::ThreadId(1)});
-      trace.append(prof::Range{.durNs = 50'000, .thread = prof::ThreadId(1), .name = trace.intern("scan<b>run")});
+      trace.append(prof::Range{
+          .durNs = 50'000, .thread = prof::ThreadId(1), .name = trace.intern("scan<b>run")});
       return prof::Result<std::shared_ptr<const analyzer::Store>>(trace.build());
     });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
@@ -473,8 +488,9 @@ class WindowTest : public QObject {
     QVERIFY(shown.wait(kPatienceMs));
     view()->select(EventPlace{{0, 0}, 0, 0});
     const QList<QLabel*> texts = window_->pageOf<TimelinePage>()->findChildren<QLabel*>();
-    const auto title = std::find_if(texts.begin(), texts.end(),
-                                    [](const QLabel* text) { return text->text() == QLatin1String("scan<b>run"); });
+    const auto title = std::find_if(texts.begin(), texts.end(), [](const QLabel* text) {
+      return text->text() == QLatin1String("scan<b>run");
+    });
     QVERIFY(title != texts.end());
     QCOMPARE((*title)->textFormat(), Qt::PlainText);
     int named = 0;
@@ -514,12 +530,14 @@ class WindowTest : public QObject {
   void aRangeAroundTheViewIsShownComplete() {
     open();
     const auto& groups = window_->trace()->tracks->groups;
-    const auto nested = std::find_if(groups[0].tracks.begin(), groups[0].tracks.end(),
-                                     [](const analyzer::Track& track) { return track.lanes.size() > 1; });
+    const auto nested =
+        std::find_if(groups[0].tracks.begin(), groups[0].tracks.end(),
+                     [](const analyzer::Track& track) { return track.lanes.size() > 1; });
     QVERIFY(nested != groups[0].tracks.end());
     const EventPlace step{{0, static_cast<std::size_t>(nested - groups[0].tracks.begin())}, 0, 1};
     const analyzer::Lane& lane = nested->lanes[0];
-    view()->setViewport(view()->viewport().showing({lane.startNs(1) + 1000, lane.startNs(1) + 20'000}));
+    view()->setViewport(
+        view()->viewport().showing({lane.startNs(1) + 1000, lane.startNs(1) + 20'000}));
     view()->reveal(step);
     const Viewport& shown = view()->viewport();
     QVERIFY(shown.startNs() <= lane.startNs(1) && shown.endNs() >= lane.endNs(1));
@@ -555,7 +573,8 @@ class WindowTest : public QObject {
     view()->setRowOptions(options);
     const std::size_t shown = view()->rows().size();
     for (const bool folded : {true, false}) {
-      QTest::mouseClick(view(), Qt::LeftButton, {}, view()->rowRect(0).center() - QPoint(view()->width() / 2 - 60, 0));
+      QTest::mouseClick(view(), Qt::LeftButton, {},
+                        view()->rowRect(0).center() - QPoint(view()->width() / 2 - 60, 0));
       QVERIFY(view()->rowOptions().pinned == options.pinned);
       QCOMPARE(view()->rows().size(), folded ? shown - 1 : shown);
     }
@@ -571,7 +590,8 @@ class WindowTest : public QObject {
   }
 
   void namesOfFilesKeepTheirAmpersands() {
-    window_->loader()->setOpener([](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace()); });
+    window_->loader()->setOpener(
+        [](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace()); });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
     window_->openFile(QStringLiteral("a&b.lcn"));
     QVERIFY(shown.wait(kPatienceMs));
@@ -581,15 +601,17 @@ class WindowTest : public QObject {
       for (const QAction* action : menu->actions()) entries << action->text();
     }
     QCOMPARE(entries.filter(QStringLiteral("a&&b.lcn")).size(), 1);
-    window_->loader()->setOpener([](const auto&, const auto&) -> prof::Result<std::shared_ptr<const analyzer::Store>> {
-      return prof::Error{"broken"};
-    });
+    window_->loader()->setOpener(
+        [](const auto&, const auto&) -> prof::Result<std::shared_ptr<const analyzer::Store>> {
+          return prof::Error{"broken"};
+        });
     QSignalSpy failed(window_.get(), &MainWindow::traceFailed);
     window_->openFile(QStringLiteral("broken.lcn"));
     QVERIFY(failed.wait(kPatienceMs));
     const auto buttons = window_->errorPage()->findChildren<QPushButton*>();
-    QVERIFY(std::any_of(buttons.begin(), buttons.end(),
-                        [](const QPushButton* b) { return b->text().contains(QLatin1String("a&&b.lcn")); }));
+    QVERIFY(std::any_of(buttons.begin(), buttons.end(), [](const QPushButton* b) {
+      return b->text().contains(QLatin1String("a&&b.lcn"));
+    }));
     QTRY_VERIFY(!window_->busy());
   }
 
@@ -600,7 +622,8 @@ class WindowTest : public QObject {
       gui::testing::settle(1);
       QTRY_VERIFY(!window_->busy());
       const QStringList lines = window_->figures().csv.split(QLatin1Char('\n'), Qt::SkipEmptyParts);
-      if (page == QLatin1String("sql") || page == QLatin1String("compare")) {  // nothing asked, nothing compared
+      if (page == QLatin1String("sql") ||
+          page == QLatin1String("compare")) {  // nothing asked, nothing compared
         QVERIFY(lines.isEmpty());
         continue;
       }
@@ -619,7 +642,8 @@ class WindowTest : public QObject {
         for (const auto& lane : track.lanes) events += lane.size();
       }
     }
-    QCOMPARE(static_cast<std::uint64_t>(window_->figures().csv.count(QLatin1Char('\n'))), events + 1);
+    QCOMPARE(static_cast<std::uint64_t>(window_->figures().csv.count(QLatin1Char('\n'))),
+             events + 1);
   }
 
   void aBookmarkIsOnTheStripOfTheWholeTraceAtOnce() {
@@ -653,8 +677,8 @@ class WindowTest : public QObject {
     PaintedArea painted;
     view()->installEventFilter(&painted);
     const QPoint kernel = view()->eventRect(firstKernel()).center().toPoint();
-    for (const QPoint at :
-         {QPoint(40, 60), QPoint(100, 140), kernel, kernel + QPoint(3, 40), QPoint(700, 300), QPoint(60, 90)}) {
+    for (const QPoint at : {QPoint(40, 60), QPoint(100, 140), kernel, kernel + QPoint(3, 40),
+                            QPoint(700, 300), QPoint(60, 90)}) {
       painted.counting = true;
       QTest::mouseMove(view(), at);
       QCoreApplication::processEvents();
@@ -668,7 +692,8 @@ class WindowTest : public QObject {
     }
     view()->removeEventFilter(&painted);
     QVERIFY(painted.paints > 0);
-    QVERIFY2(painted.largest < view()->width() * view()->height() / 4, qPrintable(QString::number(painted.largest)));
+    QVERIFY2(painted.largest < view()->width() * view()->height() / 4,
+             qPrintable(QString::number(painted.largest)));
   }
 
   void modelsKeepTheirPromises() {
@@ -678,7 +703,8 @@ class WindowTest : public QObject {
     model.show(window_->trace(), {analyzer::EventRef::Table::Kernel, 0});
     QVERIFY(model.rowCount() > 5);
     const int before = model.rowCount();
-    model.append({{QStringLiteral("grid"), QStringLiteral("[1, 2]")}, {QStringLiteral("warm"), QStringLiteral("yes")}});
+    model.append({{QStringLiteral("grid"), QStringLiteral("[1, 2]")},
+                  {QStringLiteral("warm"), QStringLiteral("yes")}});
     QCOMPARE(model.rowCount(), before + 2);
     model.clear();
     QCOMPARE(model.rowCount(), 0);
@@ -689,10 +715,17 @@ class WindowTest : public QObject {
       using namespace prof;  // NOLINT: rows of every table
       analyzer::StoreBuilder trace;
       trace.append(Thread{.id = ThreadId(1), .name = trace.intern("main")});
-      trace.append(
-          Range{.startNs = 5, .durNs = 50'000, .thread = ThreadId(1), .name = trace.intern("mm"), .args = ArgSetId(7)});
-      trace.append(ArgSet{.id = ArgSetId(7), .shape = trace.intern("=correlation\n+Input Dims\n+Sequence number")});
-      trace.append(Arg{.set = ArgSetId(7), .key = trace.intern("Sequence number"), .type = ArgType::I64, .value = 42});
+      trace.append(Range{.startNs = 5,
+                         .durNs = 50'000,
+                         .thread = ThreadId(1),
+                         .name = trace.intern("mm"),
+                         .args = ArgSetId(7)});
+      trace.append(ArgSet{.id = ArgSetId(7),
+                          .shape = trace.intern("=correlation\n+Input Dims\n+Sequence number")});
+      trace.append(Arg{.set = ArgSetId(7),
+                       .key = trace.intern("Sequence number"),
+                       .type = ArgType::I64,
+                       .value = 42});
       trace.append(Arg{.set = ArgSetId(7),
                        .key = trace.intern("Input Dims"),
                        .type = ArgType::Json,
@@ -707,9 +740,11 @@ class WindowTest : public QObject {
     const DetailsModel* details = window_->pageOf<TimelinePage>()->details();
     QStringList all;
     for (int row = 0; row < details->rowCount(); ++row) {
-      all << details->index(row, 0).data().toString() + QLatin1Char('=') + details->index(row, 1).data().toString();
+      all << details->index(row, 0).data().toString() + QLatin1Char('=') +
+                 details->index(row, 1).data().toString();
     }
-    const QStringList arguments{QStringLiteral("Input Dims=[[2,3],[3]]"), QStringLiteral("Sequence number=42")};
+    const QStringList arguments{QStringLiteral("Input Dims=[[2,3],[3]]"),
+                                QStringLiteral("Sequence number=42")};
     QCOMPARE(all.sliced(all.size() - 2), arguments);
     QVERIFY2(all.filter(QStringLiteral("args")).isEmpty(), "a number of our own says nothing");
     QTRY_VERIFY(!window_->busy());
@@ -723,12 +758,13 @@ class WindowTest : public QObject {
       trace.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
       trace.append(Device{.id = DeviceId(1), .kind = DeviceKind::Cuda});
       trace.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
-      trace.append(Range{.startNs = 100,
-                         .durNs = 5'000,
-                         .thread = ThreadId(1),
-                         .domain = trace.intern("NCCL"),
-                         .name = trace.intern("ncclBroadcast"),
-                         .text = trace.intern("NCCL communicator ID=171 Message size [bytes]=2000 Root=0")});
+      trace.append(
+          Range{.startNs = 100,
+                .durNs = 5'000,
+                .thread = ThreadId(1),
+                .domain = trace.intern("NCCL"),
+                .name = trace.intern("ncclBroadcast"),
+                .text = trace.intern("NCCL communicator ID=171 Message size [bytes]=2000 Root=0")});
       trace.append(ApiCall{.startNs = 200, .durNs = 50, .thread = ThreadId(1), .correlation = 7});
       trace.append(Kernel{.startNs = 10'000,
                           .durNs = 1'000,
@@ -742,11 +778,12 @@ class WindowTest : public QObject {
     window_->openFile(QStringLiteral("nccl.lcn"));
     QVERIFY(shown.wait(kPatienceMs));
     const DetailRows rows = argumentsOf(*window_->trace(), {analyzer::EventRef::Table::Kernel, 0});
-    const DetailRows expected{{QStringLiteral("communicator"), QStringLiteral("0xab")},
-                              {QStringLiteral("calls carried out"), QStringLiteral("1")},
-                              {QStringLiteral("bytes put in"), QString::fromStdString(prof::bytesText(2'000))},
-                              {QStringLiteral("rate"), QString::fromStdString(prof::rateText(2e9))},
-                              {QStringLiteral("bus rate"), QString::fromStdString(prof::rateText(2e9))}};
+    const DetailRows expected{
+        {QStringLiteral("communicator"), QStringLiteral("0xab")},
+        {QStringLiteral("calls carried out"), QStringLiteral("1")},
+        {QStringLiteral("bytes put in"), QString::fromStdString(prof::bytesText(2'000))},
+        {QStringLiteral("rate"), QString::fromStdString(prof::rateText(2e9))},
+        {QStringLiteral("bus rate"), QString::fromStdString(prof::rateText(2e9))}};
     QCOMPARE(rows, expected);
     QTRY_VERIFY(!window_->busy());
   }
@@ -793,8 +830,8 @@ class WindowTest : public QObject {
     auto* bar = small.findChild<QScrollBar*>();
     QVERIFY(bar != nullptr && bar->maximum() > 30);
     for (int n = 0; n < 60; ++n) {
-      QWheelEvent event({600, 100}, small.mapToGlobal(QPointF(600, 100)), {}, {0, -1}, Qt::NoButton, Qt::NoModifier,
-                        Qt::NoScrollPhase, false);
+      QWheelEvent event({600, 100}, small.mapToGlobal(QPointF(600, 100)), {}, {0, -1}, Qt::NoButton,
+                        Qt::NoModifier, Qt::NoScrollPhase, false);
       QApplication::sendEvent(&small, &event);
     }
     QCOMPARE(bar->value(), 3 * kLanePitch / 2);
@@ -803,7 +840,8 @@ class WindowTest : public QObject {
   void searchGoesToTheNextEvent() {
     open();
     QTest::keyClicks(window_->pageOf<TimelinePage>()->search(), QStringLiteral("relu_kernel"));
-    QTRY_VERIFY(window_->pageOf<TimelinePage>()->searchResult().startsWith(QStringLiteral("12 events")));
+    QTRY_VERIFY(
+        window_->pageOf<TimelinePage>()->searchResult().startsWith(QStringLiteral("12 events")));
     QCOMPARE(window_->pageOf<TimelinePage>()->search()->accessibleDescription(),
              window_->pageOf<TimelinePage>()->searchResult());
     QTest::keyClick(window_->pageOf<TimelinePage>()->search(), Qt::Key_Return);
@@ -820,12 +858,13 @@ class WindowTest : public QObject {
     TimelinePage* timeline = window_->pageOf<TimelinePage>();
     auto begun = std::make_shared<std::atomic<int>>(0);
     auto calledOff = std::make_shared<std::atomic<int>>(0);
-    timeline->setCountMatches([begun, calledOff](const auto& tracks, const auto& names, const auto& progress) {
-      if (++*begun == 3) return analyzer::countMatches(tracks, names, progress);
-      while (progress(0.5)) QThread::msleep(1);
-      ++*calledOff;
-      return std::uint64_t{1};
-    });
+    timeline->setCountMatches(
+        [begun, calledOff](const auto& tracks, const auto& names, const auto& progress) {
+          if (++*begun == 3) return analyzer::countMatches(tracks, names, progress);
+          while (progress(0.5)) QThread::msleep(1);
+          ++*calledOff;
+          return std::uint64_t{1};
+        });
     QSignalSpy searched(timeline, &TimelinePage::searched);
     timeline->search()->setFocus();
     timeline->search()->setText(QStringLiteral("gemm"));
@@ -888,8 +927,8 @@ class WindowTest : public QObject {
     window_->showPage(QStringLiteral("overview"));
     gui::testing::settle(30);
     const auto cards = window_->pageOf<OverviewPage>()->findChildren<FindingCard*>();
-    const auto card =
-        std::find_if(cards.begin(), cards.end(), [](FindingCard* c) { return c->focusPolicy() != Qt::NoFocus; });
+    const auto card = std::find_if(cards.begin(), cards.end(),
+                                   [](FindingCard* c) { return c->focusPolicy() != Qt::NoFocus; });
     QVERIFY(card != cards.end());
     auto* chart = window_->pageOf<OverviewPage>()->findChild<StepChart*>();
     QVERIFY(chart != nullptr);
@@ -905,7 +944,8 @@ class WindowTest : public QObject {
     openAnalysed();
     const auto& analysis = *window_->findings().analysis;
     std::size_t n = 0;
-    while (n < analysis.of<analyzer::Findings>().size() && analysis.of<analyzer::Findings>()[n].evidence.size() < 2)
+    while (n < analysis.of<analyzer::Findings>().size() &&
+           analysis.of<analyzer::Findings>()[n].evidence.size() < 2)
       ++n;
     QVERIFY(n < analysis.of<analyzer::Findings>().size());
     const analyzer::Finding& finding = analysis.of<analyzer::Findings>()[n];
@@ -913,12 +953,14 @@ class WindowTest : public QObject {
     gui::testing::settle(20);
     QFrame* card = nullptr;
     for (QFrame* frame : window_->pageOf<OverviewPage>()->findChildren<QFrame*>()) {
-      if (frame->property("finding").isValid() && frame->property("finding").toULongLong() == n) card = frame;
+      if (frame->property("finding").isValid() && frame->property("finding").toULongLong() == n)
+        card = frame;
     }
     QVERIFY(card != nullptr);
     QTest::mouseClick(card, Qt::LeftButton, {}, QPoint(30, card->height() / 2));
     const auto shows = [&](const analyzer::Evidence& evidence) {
-      return view()->viewport().startNs() <= evidence.startNs && view()->viewport().endNs() >= evidence.endNs;
+      return view()->viewport().startNs() <= evidence.startNs &&
+             view()->viewport().endNs() >= evidence.endNs;
     };
     QVERIFY(view()->isVisible());
     QCOMPARE(view()->highlights().size(), finding.evidence.size());
@@ -938,23 +980,35 @@ class WindowTest : public QObject {
     view()->setFixedHeight(180);  // too low for all rows
     gui::testing::settle(20);
     const auto& groups = window_->trace()->tracks->groups;
-    const auto device =
-        static_cast<std::size_t>(std::ranges::find(groups, true, &analyzer::TrackGroup::isDevice) - groups.begin());
+    const auto device = static_cast<std::size_t>(
+        std::ranges::find(groups, true, &analyzer::TrackGroup::isDevice) - groups.begin());
     RowOptions options = view()->rowOptions();
     for (std::size_t g = 0; g < groups.size(); ++g) options.collapsedGroups.insert(g);
     options.filter = "python";
     view()->setRowOptions(options);
     analyzer::Finding finding;
     finding.title = "memory peaks";
-    finding.evidence = {{.startNs = 1'050'000'000, .endNs = 1'060'000'000, .what = {}, .device = groups[device].device},
-                        {.startNs = 1'050'000'000, .endNs = 1'050'000'000, .what = {}, .device = groups[device].device},
-                        {.startNs = 1'050'000'000, .endNs = 1'060'000'000, .what = {}, .thread = prof::ThreadId(1)}};
+    finding.evidence = {{.startNs = 1'050'000'000,
+                         .endNs = 1'060'000'000,
+                         .what = {},
+                         .device = groups[device].device},
+                        {.startNs = 1'050'000'000,
+                         .endNs = 1'050'000'000,
+                         .what = {},
+                         .device = groups[device].device},
+                        {.startNs = 1'050'000'000,
+                         .endNs = 1'060'000'000,
+                         .what = {},
+                         .thread = prof::ThreadId(1)}};
     const auto seen = [&](Row::Kind kind, const QString& label) {
       for (std::size_t i = 0; i < view()->rows().size(); ++i) {
         const Row& row = view()->rows()[i];
         const QRect rect = view()->rowRect(i);
-        if (row.kind != kind || rect.top() < kRulerHeight || rect.bottom() >= view()->height()) continue;
-        if (kind == Row::Kind::Ledger || words(groups[row.ref.group].tracks[row.ref.track].label) == label) return true;
+        if (row.kind != kind || rect.top() < kRulerHeight || rect.bottom() >= view()->height())
+          continue;
+        if (kind == Row::Kind::Ledger ||
+            words(groups[row.ref.group].tracks[row.ref.track].label) == label)
+          return true;
       }
       return false;
     };
@@ -965,7 +1019,8 @@ class WindowTest : public QObject {
     window_->pageOf<TimelinePage>()->finding()->step(1);
     QVERIFY(seen(Row::Kind::Track, QStringLiteral("memory")));
     window_->pageOf<TimelinePage>()->finding()->step(1);
-    QVERIFY(seen(Row::Kind::Track, words(view()->trace()->track(view()->markedRows().at(0).ref).label)));
+    QVERIFY(seen(Row::Kind::Track,
+                 words(view()->trace()->track(view()->markedRows().at(0).ref).label)));
     QCOMPARE(view()->trace()->track(view()->markedRows()[0].ref).thread, prof::ThreadId(1));
     view()->clearSelection();
     QVERIFY(view()->markedRows().empty());
@@ -975,12 +1030,14 @@ class WindowTest : public QObject {
     const auto layout = [](std::initializer_list<std::uint32_t> threads) {
       analyzer::TrackSet tracks;
       analyzer::TrackGroup& group = tracks.groups.emplace_back();
-      for (const std::uint32_t thread : threads) group.tracks.emplace_back().thread = prof::ThreadId(thread);
+      for (const std::uint32_t thread : threads)
+        group.tracks.emplace_back().thread = prof::ThreadId(thread);
       return tracks;
     };
     std::vector<RowKey> wanted;
     FindingPanel panel;
-    connect(&panel, &FindingPanel::placeWanted, &panel, [&](const FindingPlace& place) { wanted = place.rows; });
+    connect(&panel, &FindingPanel::placeWanted, &panel,
+            [&](const FindingPlace& place) { wanted = place.rows; });
     FindingPlace place;
     place.rows = {{Row::Kind::Track, {0, 1}}};
     panel.setFinding(analyzer::Finding(), {place, place}, true);
@@ -996,10 +1053,12 @@ class WindowTest : public QObject {
     const analyzer::Step& step = analysis.steps.all[2];
     analyzer::Finding finding;
     finding.title = "memory grows";
-    finding.evidence = {{.startNs = step.startNs + 1000, .endNs = step.startNs + 1000, .what = "here"},
-                        {.startNs = step.startNs + 1000, .endNs = step.startNs + 2000, .what = "there"}};
+    finding.evidence = {
+        {.startNs = step.startNs + 1000, .endNs = step.startNs + 1000, .what = "here"},
+        {.startNs = step.startNs + 1000, .endNs = step.startNs + 2000, .what = "there"}};
     window_->pageOf<TimelinePage>()->showFinding(finding, analysis);
-    QVERIFY(view()->viewport().startNs() <= step.startNs && view()->viewport().endNs() >= step.endNs);
+    QVERIFY(view()->viewport().startNs() <= step.startNs &&
+            view()->viewport().endNs() >= step.endNs);
     QVERIFY(view()->viewport().spanNs() < 2 * step.durNs());
     QCOMPARE(view()->highlights()[0].endNs, view()->highlights()[0].startNs);
     window_->pageOf<TimelinePage>()->finding()->step(1);
@@ -1011,8 +1070,9 @@ class WindowTest : public QObject {
     finding.predictedGainNsPerStep = 5'000'000;
     const auto shows = [](const QWidget& widget, const char* words) {
       const QList<QLabel*> texts = widget.findChildren<QLabel*>();
-      return std::any_of(texts.begin(), texts.end(),
-                         [&](const QLabel* text) { return text->text().contains(QLatin1String(words)); });
+      return std::any_of(texts.begin(), texts.end(), [&](const QLabel* text) {
+        return text->text().contains(QLatin1String(words));
+      });
     };
     const FindingCard ofRun(finding, true, false, true);
     QVERIFY(shows(ofRun, "in all") && !shows(ofRun, "step"));
@@ -1035,7 +1095,8 @@ class WindowTest : public QObject {
     leak.predictedGainBytes = 3 << 20;
     FindingPanel panel;
     panel.setFinding(leak, {}, true);
-    QVERIFY(textsOf(panel).contains(bytesWords(3 << 20) + QStringLiteral("</b> of memory, predicted")));
+    QVERIFY(
+        textsOf(panel).contains(bytesWords(3 << 20) + QStringLiteral("</b> of memory, predicted")));
     QVERIFY(textsOf(FindingCard(leak, true, true, true)).contains(bytesWords(3 << 20)));
     analyzer::Finding unknown;
     unknown.notPredicted = "nothing says why";
@@ -1065,10 +1126,12 @@ class WindowTest : public QObject {
   void aFindingsFixCanBePlayed() {
     openAnalysed();
     const auto& findings = window_->findings().analysis->of<analyzer::Findings>();
-    const auto fixable = std::find_if(findings.begin(), findings.end(),
-                                      [](const auto& f) { return !f.knob.empty() && !f.evidence.empty(); });
+    const auto fixable = std::find_if(findings.begin(), findings.end(), [](const auto& f) {
+      return !f.knob.empty() && !f.evidence.empty();
+    });
     QVERIFY(fixable != findings.end());
-    window_->pageOf<OverviewPage>()->activateFinding(static_cast<std::size_t>(fixable - findings.begin()));
+    window_->pageOf<OverviewPage>()->activateFinding(
+        static_cast<std::size_t>(fixable - findings.begin()));
     QTest::mouseClick(window_->pageOf<TimelinePage>()->finding()->playButton(), Qt::LeftButton);
     QCOMPARE(window_->page(), QStringLiteral("overview"));
     QTRY_VERIFY(window_->pageOf<OverviewPage>()->drawing()->step().changed);
@@ -1090,7 +1153,8 @@ class WindowTest : public QObject {
     QVERIFY(overview->prediction().contains(QStringLiteral("nineteen of twenty runs")));
     QVERIFY(step.changed && step.after.durNs < step.before.durNs);
     const auto change = *analyzer::parseChange("loader.workers=4");
-    QCOMPARE(step.prediction.predictedNsPerStep, window_->findings().simulator->play({&change, 1}).predictedNsPerStep);
+    QCOMPARE(step.prediction.predictedNsPerStep,
+             window_->findings().simulator->play({&change, 1}).predictedNsPerStep);
   }
 
   void lanesOfAPlayedStepAreCalledAsOnTheTimeline() {
@@ -1137,8 +1201,10 @@ class WindowTest : public QObject {
     openAnalysed();
     const ChangeControls* controls = window_->pageOf<OverviewPage>()->controls();
     for (const analyzer::ChangeInfo* info : analyzer::listChanges()) {
-      QCOMPARE(controls->slider(info->name) != nullptr, info->control == analyzer::ChangeControl::Slider);
-      QCOMPARE(controls->checkBox(info->name) != nullptr, info->control == analyzer::ChangeControl::CheckBox);
+      QCOMPARE(controls->slider(info->name) != nullptr,
+               info->control == analyzer::ChangeControl::Slider);
+      QCOMPARE(controls->checkBox(info->name) != nullptr,
+               info->control == analyzer::ChangeControl::CheckBox);
       if (QCheckBox* box = controls->checkBox(info->name); box != nullptr) {
         box->setChecked(true);
         QVERIFY(controls->changes() == std::vector<std::string>{std::string(info->name) + "=on"});
@@ -1187,17 +1253,19 @@ class WindowTest : public QObject {
 
   void figuresOfSeveralUnitsSortByUnitAndSize() {
     TableModel model;
-    model.setTable(mixedComparisonTable({{.what = "copies", .unit = {}, .before = 3, .after = 40},
-                                         {.what = "peak", .unit = "bytes", .before = 2048, .after = 3 << 20},
-                                         {.what = "warm-up", .unit = "ns", .before = 9'000'000, .after = 1000},
-                                         {.what = "step time", .unit = "ns", .before = 10'000'000, .after = 900}},
-                                        QStringLiteral("Figure")));
+    model.setTable(mixedComparisonTable(
+        {{.what = "copies", .unit = {}, .before = 3, .after = 40},
+         {.what = "peak", .unit = "bytes", .before = 2048, .after = 3 << 20},
+         {.what = "warm-up", .unit = "ns", .before = 9'000'000, .after = 1000},
+         {.what = "step time", .unit = "ns", .before = 10'000'000, .after = 900}},
+        QStringLiteral("Figure")));
     QSignalSpy arranged(&model, &TableModel::arranged);
     const auto names = [&](int column) {
       model.sort(column, Qt::AscendingOrder);
       QStringList shown;
       if (!arranged.wait(kPatienceMs)) return shown;
-      for (int row = 0; row < model.rowCount(); ++row) shown << model.index(row, 0).data().toString();
+      for (int row = 0; row < model.rowCount(); ++row)
+        shown << model.index(row, 0).data().toString();
       return shown;
     };
     QCOMPARE(names(2).join(QLatin1Char(' ')), QStringLiteral("warm-up step time peak copies"));
@@ -1224,8 +1292,9 @@ class WindowTest : public QObject {
     QVERIFY(arranged.wait(kPatienceMs));
     QStringList shown;
     for (int row = 0; row < model.rowCount(); ++row) shown << model.index(row, 1).data().toString();
-    QCOMPARE(shown.join(QLatin1Char(' ')),
-             QStringLiteral("900 B 96.0 MiB 512 MiB 1.00 GiB 1.00 GiB 2.00 GiB 3.00 GiB 9 40 50.0 %"));
+    QCOMPARE(
+        shown.join(QLatin1Char(' ')),
+        QStringLiteral("900 B 96.0 MiB 512 MiB 1.00 GiB 1.00 GiB 2.00 GiB 3.00 GiB 9 40 50.0 %"));
   }
 
   void aCostThatIsNotKnownIsNoCost() {
@@ -1239,14 +1308,16 @@ class WindowTest : public QObject {
     };
     model.setTable(peakEditTable({edit("relu", -1), edit("conv2d", 5000), edit("linear", 0)}));
     QCOMPARE(model.index(0, 3).data().toString(), QStringLiteral("not known"));
-    QVERIFY2(model.csv().contains(QStringLiteral("\nrelu,free earlier,1,,0,")), qPrintable(model.csv()));
+    QVERIFY2(model.csv().contains(QStringLiteral("\nrelu,free earlier,1,,0,")),
+             qPrintable(model.csv()));
     QSignalSpy arranged(&model, &TableModel::arranged);
-    for (const auto& [order, shown] :
-         {std::pair(Qt::AscendingOrder, "linear conv2d relu"), std::pair(Qt::DescendingOrder, "conv2d linear relu")}) {
+    for (const auto& [order, shown] : {std::pair(Qt::AscendingOrder, "linear conv2d relu"),
+                                       std::pair(Qt::DescendingOrder, "conv2d linear relu")}) {
       model.sort(3, order);
       QVERIFY(arranged.wait(kPatienceMs));
       QStringList names;
-      for (int row = 0; row < model.rowCount(); ++row) names << model.index(row, 0).data().toString();
+      for (int row = 0; row < model.rowCount(); ++row)
+        names << model.index(row, 0).data().toString();
       QCOMPARE(names.join(QLatin1Char(' ')), QString::fromLatin1(shown));
     }
   }
@@ -1259,7 +1330,8 @@ class WindowTest : public QObject {
     window_->close();
     window_ = std::make_unique<MainWindow>();
     window_->show();
-    window_->loader()->setOpener([](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace()); });
+    window_->loader()->setOpener(
+        [](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace()); });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
     window_->openFile(QStringLiteral("run.lcn"));
     QVERIFY(shown.wait(kPatienceMs));
@@ -1278,8 +1350,10 @@ class WindowTest : public QObject {
       analyzer::StoreBuilder trace;  // under the same name
       trace.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7});
       trace.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
-      trace.append(prof::Range{
-          .startNs = 3000, .durNs = 60'000'000, .thread = prof::ThreadId(1), .name = trace.intern("train")});
+      trace.append(prof::Range{.startNs = 3000,
+                               .durNs = 60'000'000,
+                               .thread = prof::ThreadId(1),
+                               .name = trace.intern("train")});
       return prof::Result<std::shared_ptr<const analyzer::Store>>(trace.build());
     });
     QSignalSpy shown(window_.get(), &MainWindow::traceShown);
@@ -1302,7 +1376,8 @@ class WindowTest : public QObject {
     const QStringList kept = settings.childGroups();
     QCOMPARE(kept.size(), 200);
     QVERIFY(!kept.contains(QStringLiteral("old0")) && kept.contains(QStringLiteral("old299")));
-    QVERIFY(std::any_of(kept.begin(), kept.end(), [](const QString& key) { return !key.startsWith(u"old"); }));
+    QVERIFY(std::any_of(kept.begin(), kept.end(),
+                        [](const QString& key) { return !key.startsWith(u"old"); }));
   }
 
   void largeTablesSortAndFilterOffTheThread() {
@@ -1318,7 +1393,8 @@ class WindowTest : public QObject {
     QSignalSpy arranged(&model, &TableModel::arranged);
     model.sort(1, Qt::AscendingOrder);
     QVERIFY(arranged.wait(kPatienceMs));
-    for (int i = 0; i < 1000; ++i) QCOMPARE(model.table()[1].numbers[model.sourceRow(i)], double(i));
+    for (int i = 0; i < 1000; ++i)
+      QCOMPARE(model.table()[1].numbers[model.sourceRow(i)], double(i));
     model.setFilter(QStringLiteral("ROW 99"));
     QVERIFY(arranged.wait(kPatienceMs));
     QCOMPARE(model.rowCount(), 11);
@@ -1383,7 +1459,8 @@ class WindowTest : public QObject {
       QVERIFY2(qobject_cast<QLineEdit*>(window_->focusWidget()) == nullptr, qPrintable(page));
     }
     window_->showPage(QStringLiteral("kernels"));
-    QCOMPARE(window_->focusWidget(), static_cast<QWidget*>(window_->pageOf<KernelsPage>()->table()));
+    QCOMPARE(window_->focusWidget(),
+             static_cast<QWidget*>(window_->pageOf<KernelsPage>()->table()));
   }
 
   void viewsOfLongTablesLearnOfRowsAsTheyScroll() {

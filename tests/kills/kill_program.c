@@ -3,13 +3,15 @@
 
 /* kill_program LEDGER [threads=N] [deep=N] [pause=N] [life=N] [most=N] [children=N] [code=N]
  *
- * Emits numbered events from several threads and processes, and counts them in the file LEDGER, each after its call has
- * returned. The killer reads there how much it had emitted. The steps of a thread follow from their number alone:
- * `deep` ranges that stay open, then cycles of eight steps (see step()). expected.py has the same rule.
+ * Emits numbered events from several threads and processes, and counts them in the file LEDGER,
+ * each after its call has returned. The killer reads there how much it had emitted. The steps of a
+ * thread follow from their number alone: `deep` ranges that stay open, then cycles of eight steps
+ * (see step()). expected.py has the same rule.
  *
- * threads: those that emit at a time. pause: loops between two steps. life: cycles after which a thread or a child
- * ends and another begins, 0 for none. most: steps of a thread. children: forked processes that emit at a time. Ends
- * with `code` when LEDGER wants it to stop. Compiled with SILENT it counts and emits nothing. */
+ * threads: those that emit at a time. pause: loops between two steps. life: cycles after which a
+ * thread or a child ends and another begins, 0 for none. most: steps of a thread. children: forked
+ * processes that emit at a time. Ends with `code` when LEDGER wants it to stop. Compiled with
+ * SILENT it counts and emits nothing. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -107,7 +109,8 @@ static void declare(void) {
     plainNames[i] = nvtxDomainRegisterStringA(domain, text);
   }
   nvtxDomainNameCategoryA(domain, 1, "outermost");
-  /* NVTX's headers find the counters when the first is declared. A child that was forked meanwhile would wait for ever.
+  /* NVTX's headers find the counters when the first is declared. A child that was forked meanwhile
+   * would wait for ever.
    */
   declareCounter(0);
 }
@@ -244,11 +247,13 @@ static void readOption(const char* word) {
   const struct {
     const char* name;
     long* value;
-  } known[] = {{"threads=", &threads}, {"deep=", &deep},         {"pause=", &pauseLoops}, {"life=", &life},
-               {"most=", &most},       {"children=", &children}, {"code=", &code}};
+  } known[] = {{"threads=", &threads}, {"deep=", &deep}, {"pause=", &pauseLoops},
+               {"life=", &life},       {"most=", &most}, {"children=", &children},
+               {"code=", &code}};
   for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
     const size_t length = strlen(known[i].name);
-    if (strncmp(word, known[i].name, length) == 0) *known[i].value = strtol(word + length, NULL, 10);
+    if (strncmp(word, known[i].name, length) == 0)
+      *known[i].value = strtol(word + length, NULL, 10);
   }
 }
 
@@ -265,8 +270,10 @@ static int openLedger(const char* path) {
 int main(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) readOption(argv[i]);
   if (argc < 2 || threads < 1 || threads > 64 || !openLedger(argv[1])) {
-    fprintf(stderr, "usage: %s LEDGER [threads=N] [deep=N] [pause=N] [life=N] [most=N] [children=N] [code=N]\n",
-            argv[0]);
+    fprintf(
+        stderr,
+        "usage: %s LEDGER [threads=N] [deep=N] [pause=N] [life=N] [most=N] [children=N] [code=N]\n",
+        argv[0]);
     return 2;
   }
   declare();

@@ -14,7 +14,9 @@ namespace lacuna::rt {
 class Held {
  public:
   explicit Held(Queue queue = {}) {
-    CpuQueue::of(queue.index).enqueue(kName, {}, [gate = gate_.get_future().share()] { gate.wait(); });
+    CpuQueue::of(queue.index).enqueue(kName, {}, [gate = gate_.get_future().share()] {
+      gate.wait();
+    });
   }
   ~Held() { letGo(); }
   void letGo() {

@@ -28,7 +28,8 @@ constexpr RunPlan with(RunPlan plan, auto change) {
 /// A run whose training thread prepares each batch itself, for 20 ms of a step.
 inline constexpr RunPlan kSlow{.batchNs = 20'000'000, .workers = 0};
 
-/// A step of 40 µs of device work and some 0.2 ms of the host's, at whose end the host waits for the device.
+/// A step of 40 µs of device work and some 0.2 ms of the host's, at whose end the host waits for
+/// the device.
 inline constexpr RunPlan kHostBound{
     .steps = 20, .operators = 10, .kernelNs = 4'000, .batchNs = 1'000, .syncEachStep = true};
 
@@ -41,7 +42,9 @@ inline constexpr RunPlan kSleepsForBatches{.steps = 60,
                                            .cpuDevice = true,
                                            .loaderSleeps = true};
 
-/// The same, and other programs kept its thread off the cores for almost half of the time that it wanted to run.
-inline constexpr RunPlan kDisplaced = with(kSleepsForBatches, [](RunPlan& plan) { plan.displaced = 0.46; });
+/// The same, and other programs kept its thread off the cores for almost half of the time that it
+/// wanted to run.
+inline constexpr RunPlan kDisplaced =
+    with(kSleepsForBatches, [](RunPlan& plan) { plan.displaced = 0.46; });
 
 }  // namespace lacuna::analyzer

@@ -16,8 +16,10 @@ namespace lacuna::test {
 template <class T>
 T arrowValue(const ArrowArray& array, std::int64_t row) {
   T value;
-  std::memcpy(&value, static_cast<const char*>(array.buffers[1]) + row * static_cast<std::int64_t>(sizeof value),
-              sizeof value);
+  std::memcpy(
+      &value,
+      static_cast<const char*>(array.buffers[1]) + row * static_cast<std::int64_t>(sizeof value),
+      sizeof value);
   return value;
 }
 
@@ -58,7 +60,8 @@ class ArrowReader {
     if (batch.release == nullptr) return "end";
     std::string lines;
     for (std::int64_t row = 0; row < batch.length; ++row) {
-      for (std::size_t i = 0; i < formats.size(); ++i) lines += arrowText(*batch.children[i], formats[i], row) + " ";
+      for (std::size_t i = 0; i < formats.size(); ++i)
+        lines += arrowText(*batch.children[i], formats[i], row) + " ";
       lines += "\n";
     }
     EXPECT_EQ(batch.n_children, static_cast<std::int64_t>(formats.size()));

@@ -23,7 +23,8 @@ inline double linearChannel(std::uint32_t channel) {
   return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
 }
 
-/// A colour as eyes see it that lack one kind of cone: Machado, Oliveira and Fernandes (2009), full severity.
+/// A colour as eyes see it that lack one kind of cone: Machado, Oliveira and Fernandes (2009), full
+/// severity.
 inline Triple seen(std::uint32_t colour, const Matrix& eyes) {
   const Triple rgb{linearChannel(colour >> 16), linearChannel(colour >> 8), linearChannel(colour)};
   Triple out{};
@@ -42,13 +43,19 @@ inline Triple lab(const Triple& rgb) {
   return {116 * y - 16, 500 * (x - y), 200 * (y - z)};
 }
 
-/// The distance to those of all eyes (usual ones, and each kind of cone missing) that distinguish them worst.
+/// The distance to those of all eyes (usual ones, and each kind of cone missing) that distinguish
+/// them worst.
 inline double distance(std::uint32_t a, std::uint32_t b) {
-  static constexpr Matrix kEyes[] = {
-      {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}},
-      {{{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}}},
-      {{{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}}},
-      {{{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}}}};
+  static constexpr Matrix kEyes[] = {{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}},
+                                     {{{0.152286, 1.052583, -0.204868},
+                                       {0.114503, 0.786281, 0.099216},
+                                       {-0.003882, -0.048116, 1.051998}}},
+                                     {{{0.367322, 0.860646, -0.227968},
+                                       {0.280085, 0.672501, 0.047413},
+                                       {-0.011820, 0.042940, 0.968881}}},
+                                     {{{1.255528, -0.076749, -0.178779},
+                                       {-0.078411, 0.930809, 0.147602},
+                                       {0.004733, 0.691367, 0.303900}}}};
   double least = 1e9;
   for (const Matrix& eyes : kEyes) {
     const Triple one = lab(seen(a, eyes));

@@ -12,8 +12,8 @@
 
 namespace lacuna::test {
 
-/// Writes into a recorder's file as a hostile program could: records after a thread's own, further segments, and the
-/// words of its entry. No thread of that entry may record meanwhile.
+/// Writes into a recorder's file as a hostile program could: records after a thread's own, further
+/// segments, and the words of its entry. No thread of that entry may record meanwhile.
 class CraftedSegments {
  public:
   using View = prof::recording::View;
@@ -21,7 +21,8 @@ class CraftedSegments {
   using EntryState = prof::recording::EntryState;
   using Words = std::vector<std::uint64_t>;
 
-  explicit CraftedSegments(const std::filesystem::path& file) : file_(prof::recording::MappedFile::open(file, true)) {}
+  explicit CraftedSegments(const std::filesystem::path& file)
+      : file_(prof::recording::MappedFile::open(file, true)) {}
   [[nodiscard]] bool ok() const { return file_.ok(); }
   [[nodiscard]] const View& view() const { return (*file_).view(); }
 
@@ -38,12 +39,14 @@ class CraftedSegments {
   /// The stamp of the last record of a thread.
   [[nodiscard]] std::uint64_t lastStamp(std::uint32_t index) const {
     std::uint64_t last = 0;
-    prof::recording::forEachRecord(view().segmentBase(thread(index).current.load()),
-                                   [&](const std::uint64_t* slot) { last = std::max(last, slot[0]); });
+    prof::recording::forEachRecord(
+        view().segmentBase(thread(index).current.load()),
+        [&](const std::uint64_t* slot) { last = std::max(last, slot[0]); });
     return last;
   }
 
-  /// Puts a record of these words, the stamp first, after the last one. False when the pool has no room for it.
+  /// Puts a record of these words, the stamp first, after the last one. False when the pool has no
+  /// room for it.
   bool append(std::uint32_t index, const Words& record) {
     const std::size_t bytes = (record.size() + 1) / 2 * prof::recording::kSlotBytes;
     std::uint32_t segment = thread(index).current.load();
@@ -53,7 +56,8 @@ class CraftedSegments {
       if (segment == 0) return false;
       at_ = {segment, prof::recording::kSegmentHead};
     }
-    std::copy(record.begin(), record.end(), reinterpret_cast<std::uint64_t*>(view().segmentBase(segment) + at_.offset));
+    std::copy(record.begin(), record.end(),
+              reinterpret_cast<std::uint64_t*>(view().segmentBase(segment) + at_.offset));
     at_.offset += bytes;
     return true;
   }
@@ -93,10 +97,11 @@ class CraftedSegments {
 
   /// Gives the thread one more segment.
   [[nodiscard]] std::uint32_t link(std::uint32_t index, std::uint32_t last) const {
-    const auto most =
-        static_cast<std::uint32_t>((view().offsets.end - view().offsets.segments) / prof::recording::kSegmentBytes);
+    const auto most = static_cast<std::uint32_t>((view().offsets.end - view().offsets.segments) /
+                                                 prof::recording::kSegmentBytes);
     std::uint32_t next = view().popFree(most);
-    if (next == 0 && view().header().segmentCount.load() < most) next = view().header().segmentCount.fetch_add(1) + 1;
+    if (next == 0 && view().header().segmentCount.load() < most)
+      next = view().header().segmentCount.fetch_add(1) + 1;
     if (next == 0) return 0;
     prof::recording::Segment& head = view().segment(next);
     head.owner.store(index);

@@ -25,8 +25,9 @@ struct GraphRecording {
   bool oneGraph = false;  ///< the graphs are instances of one, and have its number
 };
 
-/// A program that replays graphs on one queue. Times are in microseconds. The host works and hands over; the queue
-/// works off in order. What is lost is chosen afterwards, so that the same program can be recorded well and badly.
+/// A program that replays graphs on one queue. Times are in microseconds. The host works and hands
+/// over; the queue works off in order. What is lost is chosen afterwards, so that the same program
+/// can be recorded well and badly.
 class GraphProgram {
  public:
   static constexpr std::int64_t kCallUs = 5;   ///< of a launch
@@ -44,7 +45,8 @@ class GraphProgram {
     hostUs_ += us;
     return *this;
   }
-  /// Captures a graph of so many kernels and instantiates it: calls of an operator that the device hears nothing of.
+  /// Captures a graph of so many kernels and instantiates it: calls of an operator that the device
+  /// hears nothing of.
   GraphProgram& captures(std::uint32_t graph, int kernels, const std::string& inOperator) {
     for (int node = 0; node < kernels; ++node) {
       ranges_.push_back({.startUs = hostUs_, .endUs = hostUs_ + kCallUs + 2, .name = inOperator});
@@ -116,14 +118,18 @@ class GraphProgram {
   [[nodiscard]] std::int64_t deviceUs() const { return deviceUs_; }
   [[nodiscard]] int replayCount() const { return replays_; }
 
-  [[nodiscard]] std::shared_ptr<const analyzer::Store> recorded(const GraphRecording& how = {}) const {
+  [[nodiscard]] std::shared_ptr<const analyzer::Store> recorded(
+      const GraphRecording& how = {}) const {
     analyzer::StoreBuilder builder;
     builder.setPath("graphs.lcn");
     builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 100, .rank = -1});
-    builder.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1), .osTid = 101});
-    builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
     builder.append(
-        prof::Queue{.id = prof::QueueId(1), .device = prof::DeviceId(1), .process = prof::ProcessId(1), .nativeId = 7});
+        prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1), .osTid = 101});
+    builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
+    builder.append(prof::Queue{.id = prof::QueueId(1),
+                               .device = prof::DeviceId(1),
+                               .process = prof::ProcessId(1),
+                               .nativeId = 7});
     for (const Host& step : steps_) appendRange(builder, step, "step");
     for (const Host& range : ranges_) appendRange(builder, range, "cpu_op");
     for (const Host& made : calls_) {
@@ -132,8 +138,10 @@ class GraphProgram {
     for (const Work& work : work_) appendWork(builder, work, how);
     for (const Made& made : made_) {
       if (how.making)
-        builder.append(prof::GraphNode{
-            .timeNs = 1000 * made.atUs, .thread = prof::ThreadId(1), .id = made.id, .original = made.original});
+        builder.append(prof::GraphNode{.timeNs = 1000 * made.atUs,
+                                       .thread = prof::ThreadId(1),
+                                       .id = made.id,
+                                       .original = made.original});
     }
     return builder.build();
   }
@@ -164,14 +172,18 @@ class GraphProgram {
   static std::uint64_t nodeOf(std::uint32_t graph, int node) {
     return (std::uint64_t{graph} << 32) + static_cast<std::uint64_t>(node) + 1;
   }
-  static std::uint64_t originalOf(std::uint32_t graph, int node) { return nodeOf(graph + 1000, node); }
+  static std::uint64_t originalOf(std::uint32_t graph, int node) {
+    return nodeOf(graph + 1000, node);
+  }
   std::uint64_t call(std::string name, std::int64_t us) {
     calls_.push_back({hostUs_, hostUs_ + us, std::move(name), ++correlation_});
     hostUs_ += us;
     return correlation_;
   }
-  void add(std::uint64_t correlation, std::int64_t us, std::string name, std::uint32_t graph, int node) {
-    work_.push_back({deviceUs_, deviceUs_ + us, std::move(name), correlation, graph, replays_, node});
+  void add(std::uint64_t correlation, std::int64_t us, std::string name, std::uint32_t graph,
+           int node) {
+    work_.push_back(
+        {deviceUs_, deviceUs_ + us, std::move(name), correlation, graph, replays_, node});
     deviceUs_ += us;
   }
   [[nodiscard]] bool isWithin(std::int64_t startUs, std::int64_t endUs) const {
@@ -193,7 +205,8 @@ class GraphProgram {
                                  .name = builder.intern(made.name),
                                  .correlation = made.correlation});
   }
-  void appendWork(analyzer::StoreBuilder& builder, const Work& work, const GraphRecording& how) const {
+  void appendWork(analyzer::StoreBuilder& builder, const Work& work,
+                  const GraphRecording& how) const {
     if (!isWithin(work.startUs, work.endUs)) return;
     if (work.graph != 0 && keeps_ && !keeps_(work.replay, work.node)) return;
     const bool isNode = work.graph != 0 && how.nodeIds;

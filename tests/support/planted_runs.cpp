@@ -37,10 +37,14 @@ std::span<const PlantedRun> plantedRuns() {
       {{.blockingCopyNs = 600'000}, {FindingId::BlockingCopy}},
       {{.blockingMemsetNs = 600'000}, {FindingId::BlockingMemset}},
       {{.gloo = true}, {FindingId::SlowBackend}},
-      {{.batchNs = 20'000'000, .workers = 0, .leakBytes = 2 << 20}, {FindingId::LoaderWait, FindingId::MemoryLeak}},
-      {{.pageableCopyNs = 2'000'000, .zeroGradNs = 1'000'000}, {FindingId::PageableCopy, FindingId::ZeroGrad}},
-      {{.memorySpike = true, .biasBeforeNorm = true}, {FindingId::MemorySpike, FindingId::BiasBeforeNorm}},
-      {{.asleepNs = 3'000'000, .allocationChurn = true}, {FindingId::HostNotRunning, FindingId::AllocationChurn}},
+      {{.batchNs = 20'000'000, .workers = 0, .leakBytes = 2 << 20},
+       {FindingId::LoaderWait, FindingId::MemoryLeak}},
+      {{.pageableCopyNs = 2'000'000, .zeroGradNs = 1'000'000},
+       {FindingId::PageableCopy, FindingId::ZeroGrad}},
+      {{.memorySpike = true, .biasBeforeNorm = true},
+       {FindingId::MemorySpike, FindingId::BiasBeforeNorm}},
+      {{.asleepNs = 3'000'000, .allocationChurn = true},
+       {FindingId::HostNotRunning, FindingId::AllocationChurn}},
   };
   return kCases;
 }
@@ -48,7 +52,9 @@ std::span<const PlantedRun> plantedRuns() {
 RunPlan anyPlan(std::uint32_t seed) {
   std::mt19937 random(seed);
   const auto chance = [&](std::uint32_t oneIn) { return random() % oneIn == 0; };
-  const auto upTo = [&](std::int64_t most) { return static_cast<std::int64_t>(random()) % most + 1; };
+  const auto upTo = [&](std::int64_t most) {
+    return static_cast<std::int64_t>(random()) % most + 1;
+  };
   RunPlan plan{.steps = static_cast<int>(10 + upTo(30)),
                .operators = static_cast<int>(upTo(120)),
                .operatorNs = upTo(100'000),

@@ -31,7 +31,8 @@ class Dice {
   }
   /// Times of all sizes are as likely.
   std::int64_t ns(double least, double most) {
-    return static_cast<std::int64_t>(least * std::pow(most / least, std::uniform_real_distribution<>(0, 1)(engine_)));
+    return static_cast<std::int64_t>(
+        least * std::pow(most / least, std::uniform_real_distribution<>(0, 1)(engine_)));
   }
 
  private:
@@ -51,18 +52,21 @@ std::string factorOf(std::string_view part, double factor) {
   return fmt::format("{}*{}", part, factor);
 }
 
-/// A replay rounds each of its pieces to a nanosecond, and finds a step on shared cores within 0.2 %.
+/// A replay rounds each of its pieces to a nanosecond, and finds a step on shared cores within 0.2
+/// %.
 bool isLess(std::int64_t a, std::int64_t b, std::int64_t stepNs) {
   return a < b - 1 - stepNs / 400;
 }
 
 class Properties {
  public:
-  /// `stretched` replays the same run with all times `kStretch` times as long. `work` is the device's in a step.
+  /// `stretched` replays the same run with all times `kStretch` times as long. `work` is the
+  /// device's in a step.
   Properties(const Simulator& simulator, const Simulator& stretched, std::int64_t work)
       : simulator_(simulator),
         stretched_(stretched),
-        gapsNs_(std::llround(kStretch * static_cast<double>(work * kUnseenGapNs)) - work * kUnseenGapNs) {}
+        gapsNs_(std::llround(kStretch * static_cast<double>(work * kUnseenGapNs)) -
+                work * kUnseenGapNs) {}
 
   std::vector<std::string> broken() {
     nothing();
@@ -95,19 +99,22 @@ class Properties {
         fail("{} gains {} ns, and less speed-up {}", factorOf(part, factor), gain, before);
       before = gain;
       if (factor > 1 && isLess(0, gain, step)) fail("{} gains {} ns", factorOf(part, factor), gain);
-      if (factor < 1 && isLess(gain, 0, step)) fail("{} loses {} ns", factorOf(part, factor), -gain);
+      if (factor < 1 && isLess(gain, 0, step))
+        fail("{} loses {} ns", factorOf(part, factor), -gain);
       if (prediction.takenNsPerStep && isLess(*prediction.takenNsPerStep, gain, step))
-        fail("{} gains {} ns of the {} that it takes away", factorOf(part, factor), gain, *prediction.takenNsPerStep);
+        fail("{} gains {} ns of the {} that it takes away", factorOf(part, factor), gain,
+             *prediction.takenNsPerStep);
       interval(factorOf(part, factor), prediction);
     }
   }
 
   void interval(const std::string& change, const Prediction& prediction) {
-    const bool holds = prediction.lowNsPerStep >= 0 && prediction.lowNsPerStep <= prediction.predictedNsPerStep &&
+    const bool holds = prediction.lowNsPerStep >= 0 &&
+                       prediction.lowNsPerStep <= prediction.predictedNsPerStep &&
                        prediction.predictedNsPerStep <= prediction.highNsPerStep;
     if (!holds)
-      fail("{}: {} … {} does not hold {}", change, prediction.lowNsPerStep, prediction.highNsPerStep,
-           prediction.predictedNsPerStep);
+      fail("{}: {} … {} does not hold {}", change, prediction.lowNsPerStep,
+           prediction.highNsPerStep, prediction.predictedNsPerStep);
   }
 
   void together() {
@@ -122,13 +129,15 @@ class Properties {
     }
     std::ranges::reverse(changes);
     const std::int64_t reversed = simulator_.play(changes).gainNs();
-    if (reversed != all.gainNs()) fail("in another order {} ns are gained, not {}", reversed, all.gainNs());
+    if (reversed != all.gainNs())
+      fail("in another order {} ns are gained, not {}", reversed, all.gainNs());
   }
 
   /// Removing every part gains at least as much as removing one of them.
   void everything() {
     std::vector<Change> changes;
-    for (const std::string_view part : kParts) changes.push_back(*analyzer::parseChange(factorOf(part, 0)));
+    for (const std::string_view part : kParts)
+      changes.push_back(*analyzer::parseChange(factorOf(part, 0)));
     const Prediction all = simulator_.play(changes);
     for (const Change& change : changes) {
       if (isLess(all.gainNs(), simulator_.play({&change, 1}).gainNs(), all.baseNsPerStep))
@@ -136,7 +145,8 @@ class Properties {
     }
   }
 
-  /// The unit of time decides nothing. Where a run shows no gap between queued kernels, the gap is a constant.
+  /// The unit of time decides nothing. Where a run shows no gap between queued kernels, the gap is
+  /// a constant.
   void scale(std::string_view part) {
     for (const double factor : {0.0, 0.5, 2.0}) {
       const std::string change = factorOf(part, factor);
@@ -147,14 +157,15 @@ class Properties {
       const std::int64_t gaps = std::llround(stretchOfGaps * static_cast<double>(gapsNs_));
       const std::int64_t least = std::min(gain, longer.gainNs()) + gaps;
       if (isLess(least, std::max(gain, longer.gainNs()), longer.baseNsPerStep))
-        fail("{} gains {} ns, and {} of {} where all times are {} times as long", change, alone, longer.gainNs(),
-             longer.baseNsPerStep, kStretch);
+        fail("{} gains {} ns, and {} of {} where all times are {} times as long", change, alone,
+             longer.gainNs(), longer.baseNsPerStep, kStretch);
     }
   }
 
   const Simulator& simulator_;
   const Simulator& stretched_;
-  std::int64_t gapsNs_;  ///< by which a stretched step may miss what the gaps between kernels would be
+  std::int64_t
+      gapsNs_;  ///< by which a stretched step may miss what the gaps between kernels would be
   std::vector<std::string> broken_;
 };
 

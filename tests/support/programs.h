@@ -7,10 +7,12 @@
 
 namespace lacuna::test {
 
-/// The path of a program of this build. Programs lie beside the tests, and a test finds its own folder at run time. A
-/// path in the object files would keep builds from sharing them in a compiler cache.
+/// The path of a program of this build. Programs lie beside the tests, and a test finds its own
+/// folder at run time. A path in the object files would keep builds from sharing them in a compiler
+/// cache.
 inline std::string program(const std::string& name) {
-  static const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  static const std::filesystem::path folder =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path();
   return folder / name;
 }
 

@@ -29,7 +29,9 @@ class ProtoMessage {
     analyzer::proto::putFixed(bytes, field, value);
     return *this;
   }
-  ProtoMessage& real(std::uint32_t field, double value) { return fixed(field, std::bit_cast<std::uint64_t>(value)); }
+  ProtoMessage& real(std::uint32_t field, double value) {
+    return fixed(field, std::bit_cast<std::uint64_t>(value));
+  }
 
   std::string bytes;
 };

@@ -26,8 +26,9 @@ struct RandomTexts {
   std::vector<std::pair<std::string, std::string>> environment{{"key", ""}};
 };
 
-/// Names, arguments and facts that somebody chose to do harm. A terminal obeys some of them, and a spreadsheet
-/// calculates others. Some end a string of JSON or a page's script, and some only look like JSON.
+/// Names, arguments and facts that somebody chose to do harm. A terminal obeys some of them, and a
+/// spreadsheet calculates others. Some end a string of JSON or a page's script, and some only look
+/// like JSON.
 inline RandomTexts hostileTexts() {
   RandomTexts texts;
   texts.names = {"\x1b[31mred\x1b]0;title\x07",
@@ -46,15 +47,23 @@ inline RandomTexts hostileTexts() {
                  "[01, +7]",
                  "NaN",
                  "{\"a\": 1., \"b\": NaN}"};
-  texts.shapes = {"+size\n+list\n.field\n!s=\"t\"",
-                  "+si\"ze\n+list\n!bp=e\n!bad\n~f|ac2g|ac2g|!bp=\"e\"",
-                  "+list\n.pid\n.name\n=grid\n=nothing\n~\"x\": 01",
-                  "+list\n+list\n~x|a\n~s|a|b|!c\n!ph=X\n+\x1b\n+\xff\n=Input Dims\n=cuda_sync_kind",
-                  "{}\n?\n+\n!\n~\n.",
-                  "~\"lacuna\": {\"a\": 1.}\n~\"list\": 1"};
-  texts.lists = {
-      "1.",   "+7",       "NaN", "[1, NaN, -Infinity]", "007", "{\"a\": 1,}", "\"\\x\"", "nul",     "[[[",   "1 2 3",
-      "0x10", "\"\xff\"", "",    "[1, 2] trailing",     "-",   "1e5",         ".5",      "[1.0e+]", "[true]"};
+  texts.shapes = {
+      "+size\n+list\n.field\n!s=\"t\"",
+      "+si\"ze\n+list\n!bp=e\n!bad\n~f|ac2g|ac2g|!bp=\"e\"",
+      "+list\n.pid\n.name\n=grid\n=nothing\n~\"x\": 01",
+      "+list\n+list\n~x|a\n~s|a|b|!c\n!ph=X\n+\x1b\n+\xff\n=Input Dims\n=cuda_sync_kind",
+      "{}\n?\n+\n!\n~\n.",
+      "~\"lacuna\": {\"a\": 1.}\n~\"list\": 1"};
+  texts.lists = {"1.",      "+7",
+                 "NaN",     "[1, NaN, -Infinity]",
+                 "007",     "{\"a\": 1,}",
+                 "\"\\x\"", "nul",
+                 "[[[",     "1 2 3",
+                 "0x10",    "\"\xff\"",
+                 "",        "[1, 2] trailing",
+                 "-",       "1e5",
+                 ".5",      "[1.0e+]",
+                 "[true]"};
   texts.environment = {{"chrome.pid.1", "01"},
                        {"chrome.pid.2", "{\"a\": 1}"},
                        {"chrome.tid.1", "\"un\"quoted\""},
@@ -74,24 +83,37 @@ inline RandomTexts hostileTexts() {
   return texts;
 }
 
-/// A trace with rows of every table and random values in every column: two processes with threads, a CPU and two CUDA
-/// devices with queues. The rows keep the rules of any trace: ids exist, lengths are not negative, ranges of a thread
-/// nest.
+/// A trace with rows of every table and random values in every column: two processes with threads,
+/// a CPU and two CUDA devices with queues. The rows keep the rules of any trace: ids exist, lengths
+/// are not negative, ranges of a thread nest.
 inline std::shared_ptr<const analyzer::Store> randomStore(unsigned seed, unsigned rows = 60,
                                                           const RandomTexts& texts = {}) {
   using namespace prof;
   std::mt19937_64 random(seed);
   analyzer::StoreBuilder builder;
   const auto pick = [&](std::uint64_t n) { return random() % n; };
-  const auto oneOf = [&](const std::vector<std::string>& list) { return builder.intern(list[pick(list.size())]); };
+  const auto oneOf = [&](const std::vector<std::string>& list) {
+    return builder.intern(list[pick(list.size())]);
+  };
   const auto text = [&] { return oneOf(texts.names); };
   for (std::uint32_t p = 1; p <= 2; ++p) {
     builder.append(Process{ProcessId(p), ProcessId(p - 1), 100 + p, 0, 1000000, text(), text(), -1,
                            static_cast<std::int32_t>(p) - 1});
-    builder.append(
-        Device{DeviceId(p), DeviceKind::Cuda, p - 1, {}, text(), text(), pick(1000), pick(1000), 108, 1410000, 8, 0});
+    builder.append(Device{DeviceId(p),
+                          DeviceKind::Cuda,
+                          p - 1,
+                          {},
+                          text(),
+                          text(),
+                          pick(1000),
+                          pick(1000),
+                          108,
+                          1410000,
+                          8,
+                          0});
   }
-  builder.append(Device{DeviceId(3), DeviceKind::Cpu, 0, ProcessId(1), text(), {}, 0, 0, 4, 0, 0, 0});
+  builder.append(
+      Device{DeviceId(3), DeviceKind::Cpu, 0, ProcessId(1), text(), {}, 0, 0, 4, 0, 0, 0});
   for (std::uint32_t t = 1; t <= 4; ++t) {
     builder.append(Thread{ThreadId(t), ProcessId(1 + t % 2), 1000 + t, 0, 1000000, text()});
     builder.append(Queue{QueueId(t), DeviceId(1 + t % 3), ProcessId(1 + t % 2), 7 + t, text()});
@@ -101,18 +123,21 @@ inline std::shared_ptr<const analyzer::Store> randomStore(unsigned seed, unsigne
                                 {},
                                 builder.intern(fmt::format("c{}", t)),
                                 builder.intern("bytes")});
-    builder.append(StackFrame{FrameId(t), FrameId(t - 1), pick(1 << 20), text(), text(), text(), t});
+    builder.append(
+        StackFrame{FrameId(t), FrameId(t - 1), pick(1 << 20), text(), text(), text(), t});
   }
   builder.append(Clock{5, 1700000000000000005, 0, {}});
   for (const auto& [key, value] : texts.environment)
-    builder.append(Environment{ProcessId(1), builder.intern(key), value.empty() ? text() : builder.intern(value)});
+    builder.append(Environment{ProcessId(1), builder.intern(key),
+                               value.empty() ? text() : builder.intern(value)});
   std::uint32_t sets = 0;
   const auto argSet = [&]() -> ArgSetId {
     if (pick(2) == 0) return {};
     const ArgSetId id(++sets);
     builder.append(ArgSet{id, oneOf(texts.shapes)});
     builder.append(Arg{id, ArgScope::Argument, builder.intern("size"), ArgType::I64, pick(100)});
-    builder.append(Arg{id, ArgScope::Argument, builder.intern("list"), ArgType::Json, oneOf(texts.lists).value});
+    builder.append(Arg{id, ArgScope::Argument, builder.intern("list"), ArgType::Json,
+                       oneOf(texts.lists).value});
     return id;
   };
   const auto number = [&]<class T>(T& value) {
@@ -164,8 +189,8 @@ inline std::shared_ptr<const analyzer::Store> randomStore(unsigned seed, unsigne
   return builder.build();
 }
 
-/// Every row of a table as text, ids of texts as the texts, sorted; what a test compares. Columns named in `without`
-/// are left out.
+/// Every row of a table as text, ids of texts as the texts, sorted; what a test compares. Columns
+/// named in `without` are left out.
 template <class Row>
 std::vector<std::string> rowsAsText(const analyzer::Store& store, std::string_view without = "") {
   std::vector<std::string> all;
@@ -203,12 +228,15 @@ std::vector<std::string> rowsAsText(const analyzer::Store& store, std::string_vi
 
 /// Empty when both have the same rows; else a row that only one has.
 template <class Row>
-std::string difference(const analyzer::Store& one, const analyzer::Store& other, std::string_view without = "") {
+std::string difference(const analyzer::Store& one, const analyzer::Store& other,
+                       std::string_view without = "") {
   const auto first = rowsAsText<Row>(one, without);
   const auto second = rowsAsText<Row>(other, without);
   std::vector<std::string> left, right;
-  std::set_difference(first.begin(), first.end(), second.begin(), second.end(), std::back_inserter(left));
-  std::set_difference(second.begin(), second.end(), first.begin(), first.end(), std::back_inserter(right));
+  std::set_difference(first.begin(), first.end(), second.begin(), second.end(),
+                      std::back_inserter(left));
+  std::set_difference(second.begin(), second.end(), first.begin(), first.end(),
+                      std::back_inserter(right));
   if (left.empty() && right.empty()) return {};
   return fmt::format("{}: {} and {} rows differ\n  {}\n  {}", Row::kName, left.size(), right.size(),
                      left.empty() ? "" : left.front(), right.empty() ? "" : right.front());

@@ -4,8 +4,8 @@
 
 namespace lacuna::test {
 
-/// Under the thread sanitizer what computes takes ten times as long: less data shows there what more of it shows
-/// elsewhere.
+/// Under the thread sanitizer what computes takes ten times as long: less data shows there what
+/// more of it shows elsewhere.
 #ifdef __SANITIZE_THREAD__
 inline constexpr bool kThreadSanitized = true;
 #else

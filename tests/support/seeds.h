@@ -5,8 +5,8 @@
 
 namespace lacuna::test {
 
-// How many random cases a property is tried on. Whether it holds is found without a sanitizer, which takes ten times as
-// long and needs few of them to pass everywhere.
+// How many random cases a property is tried on. Whether it holds is found without a sanitizer,
+// which takes ten times as long and needs few of them to pass everywhere.
 constexpr unsigned seeds(unsigned count) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   constexpr unsigned kFewer = 5;

@@ -8,7 +8,8 @@
 
 namespace lacuna::test {
 
-/// While it lives, no file grows beyond so many bytes: a write fails with EFBIG, much as on a full disk.
+/// While it lives, no file grows beyond so many bytes: a write fails with EFBIG, much as on a full
+/// disk.
 class SmallFiles {
  public:
   explicit SmallFiles(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -14,7 +14,8 @@
 
 namespace lacuna::test {
 
-/// Writes a trace of a few events by hand, with times in microseconds. Thread 1 (101) of process 1 (100) fills queue 1
+/// Writes a trace of a few events by hand, with times in microseconds. Thread 1 (101) of process 1
+/// (100) fills queue 1
 /// ("stream 7") of device 1 (cuda:0, a "Testcard").
 class SmallTrace {
  public:
@@ -22,15 +23,17 @@ class SmallTrace {
     builder.setPath("run.lcn");
     builder.append(prof::Process{.id = kProcess, .osPid = 100, .rank = -1});
     builder.append(prof::Thread{.id = kThread, .process = kProcess, .osTid = 101});
-    builder.append(
-        prof::Device{.id = kDevice, .kind = prof::DeviceKind::Cuda, .index = 0, .name = builder.intern("Testcard")});
-    builder.append(
-        prof::Queue{.id = kQueue, .device = kDevice, .process = kProcess, .name = builder.intern("stream 7")});
+    builder.append(prof::Device{.id = kDevice,
+                                .kind = prof::DeviceKind::Cuda,
+                                .index = 0,
+                                .name = builder.intern("Testcard")});
+    builder.append(prof::Queue{
+        .id = kQueue, .device = kDevice, .process = kProcess, .name = builder.intern("stream 7")});
   }
 
   /// Something that the thread is in.
-  SmallTrace& range(std::int64_t fromUs, std::int64_t untilUs, std::string_view name, std::string_view category = "",
-                    std::string_view text = "") {
+  SmallTrace& range(std::int64_t fromUs, std::int64_t untilUs, std::string_view name,
+                    std::string_view category = "", std::string_view text = "") {
     builder.append(prof::Range{.startNs = 1000 * fromUs,
                                .durNs = 1000 * (untilUs - fromUs),
                                .thread = kThread,
@@ -39,8 +42,11 @@ class SmallTrace {
                                .text = builder.intern(text)});
     return *this;
   }
-  SmallTrace& step(std::int64_t fromUs, std::int64_t untilUs) { return range(fromUs, untilUs, "step", "step"); }
-  SmallTrace& call(std::int64_t fromUs, std::int64_t untilUs, std::string_view name, std::uint64_t correlation = 0) {
+  SmallTrace& step(std::int64_t fromUs, std::int64_t untilUs) {
+    return range(fromUs, untilUs, "step", "step");
+  }
+  SmallTrace& call(std::int64_t fromUs, std::int64_t untilUs, std::string_view name,
+                   std::uint64_t correlation = 0) {
     builder.append(prof::ApiCall{.startNs = 1000 * fromUs,
                                  .durNs = 1000 * (untilUs - fromUs),
                                  .thread = kThread,
@@ -49,7 +55,8 @@ class SmallTrace {
     return *this;
   }
   /// Work of the device whose launch is not in the trace.
-  SmallTrace& kernel(std::int64_t fromUs, std::int64_t untilUs, std::string_view name, std::uint64_t correlation = 0) {
+  SmallTrace& kernel(std::int64_t fromUs, std::int64_t untilUs, std::string_view name,
+                     std::uint64_t correlation = 0) {
     builder.append(prof::Kernel{.startNs = 1000 * fromUs,
                                 .durNs = 1000 * (untilUs - fromUs),
                                 .queue = kQueue,
@@ -59,13 +66,14 @@ class SmallTrace {
     return *this;
   }
   /// A launch call, and the kernel that it launches.
-  SmallTrace& launched(std::int64_t callFromUs, std::int64_t callUntilUs, std::int64_t fromUs, std::int64_t untilUs,
-                       std::string_view name) {
+  SmallTrace& launched(std::int64_t callFromUs, std::int64_t callUntilUs, std::int64_t fromUs,
+                       std::int64_t untilUs, std::string_view name) {
     ++correlation_;
-    return call(callFromUs, callUntilUs, "cudaLaunchKernel", correlation_).kernel(fromUs, untilUs, name, correlation_);
+    return call(callFromUs, callUntilUs, "cudaLaunchKernel", correlation_)
+        .kernel(fromUs, untilUs, name, correlation_);
   }
-  SmallTrace& copy(std::int64_t fromUs, std::int64_t untilUs, std::uint64_t bytes, prof::CopyKind kind,
-                   prof::MemoryKind source = prof::MemoryKind::Pinned) {
+  SmallTrace& copy(std::int64_t fromUs, std::int64_t untilUs, std::uint64_t bytes,
+                   prof::CopyKind kind, prof::MemoryKind source = prof::MemoryKind::Pinned) {
     builder.append(prof::Memcpy{.startNs = 1000 * fromUs,
                                 .durNs = 1000 * (untilUs - fromUs),
                                 .queue = kQueue,
@@ -75,8 +83,9 @@ class SmallTrace {
                                 .sourceKind = source});
     return *this;
   }
-  SmallTrace& memory(std::int64_t atUs, prof::MemoryAction action, std::uint64_t address, std::uint64_t bytes,
-                     prof::MemoryRole role = prof::MemoryRole::Other, std::string_view op = "") {
+  SmallTrace& memory(std::int64_t atUs, prof::MemoryAction action, std::uint64_t address,
+                     std::uint64_t bytes, prof::MemoryRole role = prof::MemoryRole::Other,
+                     std::string_view op = "") {
     builder.append(prof::Allocation{.timeNs = 1000 * atUs,
                                     .thread = kThread,
                                     .device = kDevice,

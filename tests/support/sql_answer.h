@@ -10,14 +10,16 @@
 
 namespace lacuna::test {
 
-/// The rows that a statement gives, as lines of values with a blank after each; "error: " and why where it fails.
+/// The rows that a statement gives, as lines of values with a blank after each; "error: " and why
+/// where it fails.
 inline std::string sqlAnswer(analyzer::Query& query, std::string_view sql) {
   std::string out;
   const auto status = query.run(
       sql, [](const auto&) {},
       [&](const std::vector<analyzer::QueryValue>& row) {
         for (const analyzer::QueryValue& value : row)
-          out += (value.kind == analyzer::QueryValue::Kind::Null ? "-" : std::string(value.text)) + " ";
+          out += (value.kind == analyzer::QueryValue::Kind::Null ? "-" : std::string(value.text)) +
+                 " ";
         out += "\n";
         return true;
       });

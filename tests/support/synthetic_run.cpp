@@ -20,7 +20,8 @@ constexpr std::int64_t kQueueGapNs = 1'000;
 
 class Rank {
  public:
-  Rank(analyzer::StoreBuilder& out, const RunPlan& plan, std::uint32_t rank) : out_(out), plan_(plan), rank_(rank) {
+  Rank(analyzer::StoreBuilder& out, const RunPlan& plan, std::uint32_t rank)
+      : out_(out), plan_(plan), rank_(rank) {
     process_ = ProcessId(plan.dataParallel ? 1 : rank + 1);
     thread_ = ThreadId(100 * (rank + 1));
     compute_ = QueueId(2 * rank + 1);
@@ -41,10 +42,11 @@ class Rank {
  private:
   void declare() {
     if (!plan_.dataParallel || rank_ == 0)
-      out_.append(Process{.id = process_,
-                          .osPid = 1000 + rank_,
-                          .name = out_.intern("program"),
-                          .rank = plan_.ranks > 1 && !plan_.dataParallel ? static_cast<std::int32_t>(rank_) : -1});
+      out_.append(Process{
+          .id = process_,
+          .osPid = 1000 + rank_,
+          .name = out_.intern("program"),
+          .rank = plan_.ranks > 1 && !plan_.dataParallel ? static_cast<std::int32_t>(rank_) : -1});
     out_.append(Thread{.id = thread_, .process = process_, .name = out_.intern("main")});
     const int epochs = plan_.stepsPerEpoch == 0 ? 1 : (plan_.steps - 1) / plan_.stepsPerEpoch + 1;
     for (int worker = 0; worker < epochs * plan_.workers; ++worker) {
@@ -59,16 +61,18 @@ class Rank {
                        .name = out_.intern("device"),
                        .memoryBytes = plan_.deviceBytes});
     if (plan_.loaderComputes || plan_.loaderSleeps)
-      out_.append(CounterTrack{.id = TrackId(rank_ + 1), .process = process_, .name = out_.intern("loader.cpu_time")});
+      out_.append(CounterTrack{
+          .id = TrackId(rank_ + 1), .process = process_, .name = out_.intern("loader.cpu_time")});
     for (const QueueId queue : {compute_, network_})
-      out_.append(Queue{.id = queue, .device = device_, .process = process_, .nativeId = queue.value});
+      out_.append(
+          Queue{.id = queue, .device = device_, .process = process_, .nativeId = queue.value});
   }
   [[nodiscard]] ThreadId workerThread(int worker) const {
     return ThreadId(thread_.value + 1 + static_cast<std::uint32_t>(worker));
   }
 
-  void range(ThreadId thread, TimeNs start, TimeNs end, const char* category, const std::string& name,
-             const char* text = "") {
+  void range(ThreadId thread, TimeNs start, TimeNs end, const char* category,
+             const std::string& name, const char* text = "") {
     if (isPlain_ && std::string_view(category) == "cpu_op") return;
     out_.append(rangeRow(thread, start, end, category, name, text));
   }
@@ -80,8 +84,8 @@ class Rank {
     }
     out_.append(row);
   }
-  [[nodiscard]] Range rangeRow(ThreadId thread, TimeNs start, TimeNs end, const char* category, const std::string& name,
-                               const char* text = "") {
+  [[nodiscard]] Range rangeRow(ThreadId thread, TimeNs start, TimeNs end, const char* category,
+                               const std::string& name, const char* text = "") {
     return {.startNs = start,
             .durNs = end - start,
             .thread = thread,
@@ -105,9 +109,11 @@ class Rank {
   }
   void waitForRoom() {
     const auto room = static_cast<std::size_t>(plan_.queueRoom);
-    if (room > 0 && computeEnds_.size() >= room) host_ = std::max(host_, computeEnds_[computeEnds_.size() - room]);
+    if (room > 0 && computeEnds_.size() >= room)
+      host_ = std::max(host_, computeEnds_[computeEnds_.size() - room]);
   }
-  void launch(QueueId queue, std::int64_t durNs, const char* kernel, TimeNs notBefore = 0, std::int64_t longerNs = 0) {
+  void launch(QueueId queue, std::int64_t durNs, const char* kernel, TimeNs notBefore = 0,
+              std::int64_t longerNs = 0) {
     const TimeNs begin = host_;
     waitForRoom();
     if (!plan_.callerWorks) host_ += plan_.launchNs + longerNs;
@@ -132,7 +138,8 @@ class Rank {
     call(begin + 1'000, host_ - 1'000, "cudaStreamSynchronize", ++correlation_);
     range(thread_, begin, host_, "cpu_op", around);
   }
-  void memory(MemoryAction action, std::uint64_t address, std::uint64_t bytes, MemoryRole role, const char* op) {
+  void memory(MemoryAction action, std::uint64_t address, std::uint64_t bytes, MemoryRole role,
+              const char* op) {
     if (isPlain_ && action == MemoryAction::Allocate) return;
     out_.append(Allocation{.timeNs = host_,
                            .thread = thread_,
@@ -207,10 +214,12 @@ void Rank::addOtherPrograms() {
   if (plan_.displaced <= 0 || !plan_.countersOfThreads) return;
   const ThreadId thread(thread_.value + 50);
   out_.append(Thread{.id = thread, .process = process_, .name = out_.intern("cpu:0 queue")});
-  const auto addCounter = [&](std::uint32_t id, const char* name, double percent, double afterSetUp) {
+  const auto addCounter = [&](std::uint32_t id, const char* name, double percent,
+                              double afterSetUp) {
     out_.append(CounterTrack{.id = TrackId(id), .thread = thread, .name = out_.intern(name)});
     for (TimeNs at = 1'000'000; at < host_; at += 10'000'000)
-      out_.append(CounterSample{.timeNs = at, .track = TrackId(id), .value = at < setUpUntil_ ? percent : afterSetUp});
+      out_.append(CounterSample{
+          .timeNs = at, .track = TrackId(id), .value = at < setUpUntil_ ? percent : afterSetUp});
   };
   const double wants = 100 * plan_.wanted;
   const double runs = wants * (1 - plan_.displaced), waits = wants * plan_.displaced;
@@ -228,7 +237,8 @@ void Rank::waitForBatch(int step) {
     host_ += plan_.batchNs;
     range(thread_, begin, host_ - 1'000, "loader", "fetch");
   } else {
-    // Worker k prepares every batch k, k + n, …, as early as it can, at most two ahead of the consumer.
+    // Worker k prepares every batch k, k + n, …, as early as it can, at most two ahead of the
+    // consumer.
     const int worker = step % plan_.workers;
     const int epoch = plan_.stepsPerEpoch == 0 ? 0 : step / plan_.stepsPerEpoch;
     if (epoch > 0 && step % plan_.stepsPerEpoch == 0)
@@ -241,7 +251,8 @@ void Rank::waitForBatch(int step) {
   }
   loaderRange(thread_, begin, host_, "wait", step);
   if (!plan_.loaderComputes && !plan_.loaderSleeps) return;
-  const double computed = plan_.loaderComputes ? static_cast<double>((step + 1) * plan_.batchNs) * plan_.stretch : 0;
+  const double computed =
+      plan_.loaderComputes ? static_cast<double>((step + 1) * plan_.batchNs) * plan_.stretch : 0;
   out_.append(CounterSample{.timeNs = host_, .track = TrackId(rank_ + 1), .value = computed});
 }
 
@@ -283,8 +294,8 @@ void Rank::copyPageable(std::int64_t durNs) {
 
 void Rank::forwardBackward(int step) {
   const bool cold = host_ - computeFree_ > 1'000'000 && step % 8 != 0;
-  const auto kernelNs =
-      static_cast<std::int64_t>(static_cast<double>(plan_.kernelNs) * (cold ? plan_.afterWaiting : 1));
+  const auto kernelNs = static_cast<std::int64_t>(static_cast<double>(plan_.kernelNs) *
+                                                  (cold ? plan_.afterWaiting : 1));
   for (int i = 0; i < plan_.operators; ++i) {
     const TimeNs begin = host_;
     host_ += plan_.operatorNs - plan_.launchNs - 1'000;
@@ -316,7 +327,8 @@ void Rank::optimizer(int step) {
   }
   const TimeNs begin = host_;
   launch(compute_, plan_.kernelNs, "multi_tensor_update", notBefore);
-  for (int i = 0; i < plan_.optimizerKernels; ++i) launch(compute_, plan_.kernelNs, plan_.optimizerKernel);
+  for (int i = 0; i < plan_.optimizerKernels; ++i)
+    launch(compute_, plan_.kernelNs, plan_.optimizerKernel);
   range(thread_, begin, host_, "user_annotation", "Optimizer.step");
   if (plan_.zeroGradNs == 0 || (plan_.zeroGradSteps > 0 && step >= plan_.zeroGradSteps)) return;
   const TimeNs zero = host_;
@@ -332,7 +344,8 @@ void Rank::optimizer(int step) {
                        .bytes = 1u << 20,
                        .name = out_.intern("Memset (Device)")});
   }
-  if (plan_.zerosIn == nullptr) return range(thread_, zero, host_, "user_annotation", "Optimizer.zero_grad");
+  if (plan_.zerosIn == nullptr)
+    return range(thread_, zero, host_, "user_annotation", "Optimizer.zero_grad");
   if (*plan_.zerosIn != '\0') range(thread_, zero, host_, "cpu_op", plan_.zerosIn);
   range(thread_, zero, host_ - 100, "cpu_op", "aten::zero_");
 }
@@ -348,7 +361,8 @@ void Rank::habits(int step) {
     hostOperator("aten::batch_norm");
   }
   if (plan_.biasGradientNs > 0) {
-    for (const char* kernel : {"batch_norm_backward_kernel", "gemm_kernel"}) launch(compute_, 10'000, kernel);
+    for (const char* kernel : {"batch_norm_backward_kernel", "gemm_kernel"})
+      launch(compute_, 10'000, kernel);
     launch(compute_, plan_.biasGradientNs, "reduce_kernel");
     launch(compute_, 10'000, "reduce_kernel");
   }
@@ -384,7 +398,8 @@ void Rank::habits(int step) {
 }
 
 void Rank::freeLarge(std::uint64_t at) {
-  memory(MemoryAction::Free, at + (25ull << 30), plan_.largeBytes, MemoryRole::Activation, "aten::matmul");
+  memory(MemoryAction::Free, at + (25ull << 30), plan_.largeBytes, MemoryRole::Activation,
+         "aten::matmul");
 }
 
 void Rank::useMemory(int step) {
@@ -397,15 +412,18 @@ void Rank::useMemory(int step) {
   for (std::uint64_t i = 1; i <= 10; ++i)
     memory(MemoryAction::Allocate, at + (i << 30), 4 * kMiB, MemoryRole::Activation, "aten::block");
   if (plan_.memorySpike && step == plan_.steps / 2) {
-    memory(MemoryAction::Allocate, at + (20ull << 30), 300 * kMiB, MemoryRole::Activation, "aten::cdist");
-    memory(MemoryAction::Free, at + (20ull << 30), 300 * kMiB, MemoryRole::Activation, "aten::cdist");
+    memory(MemoryAction::Allocate, at + (20ull << 30), 300 * kMiB, MemoryRole::Activation,
+           "aten::cdist");
+    memory(MemoryAction::Free, at + (20ull << 30), 300 * kMiB, MemoryRole::Activation,
+           "aten::cdist");
   }
   if (plan_.allocationChurn) {
     memory(MemoryAction::Reserve, at, 20 * kMiB, MemoryRole::Cached, "");
     memory(MemoryAction::Release, at, 20 * kMiB, MemoryRole::Cached, "");
   }
   if (plan_.largeBytes > 0) {
-    memory(MemoryAction::Allocate, at + (25ull << 30), plan_.largeBytes, MemoryRole::Activation, "aten::matmul");
+    memory(MemoryAction::Allocate, at + (25ull << 30), plan_.largeBytes, MemoryRole::Activation,
+           "aten::matmul");
     if (!plan_.keepsLarge) freeLarge(at);
   }
   host_ += 1'000;
@@ -429,8 +447,9 @@ void Rank::runStep(int step) {
   habits(step);
   optimizer(step);
   useMemory(step);
-  const std::int64_t alone = plan_.mallocNs + plan_.hostPauseNs + plan_.asleepNs + plan_.stuckSyncNs +
-                             plan_.startDelayNs + plan_.profilerNs + plan_.readNs;
+  const std::int64_t alone = plan_.mallocNs + plan_.hostPauseNs + plan_.asleepNs +
+                             plan_.stuckSyncNs + plan_.startDelayNs + plan_.profilerNs +
+                             plan_.readNs;
   const bool isSlow = plan_.slowStepNs > 0 && step % 10 == 9;
   const bool waits = plan_.syncEachStep || isSlow || alone > 0;
   if (waits && step % plan_.syncEverySteps == 0) synchronise("aten::item");
@@ -443,14 +462,17 @@ void Rank::runStep(int step) {
     host_ += plan_.mallocNs;
   }
   if (plan_.hostPauseNs > 0) {
-    if (plan_.pauseIsNamed) range(thread_, host_, host_ + plan_.hostPauseNs, "user_annotation", "log metrics");
+    if (plan_.pauseIsNamed)
+      range(thread_, host_, host_ + plan_.hostPauseNs, "user_annotation", "log metrics");
     host_ += plan_.hostPauseNs;
   }
   const TimeNs reading = host_;
   host_ += plan_.readNs;
   if (plan_.asleepNs > 0) {
-    out_.append(
-        ThreadSpan{.startNs = host_, .durNs = plan_.asleepNs, .thread = thread_, .state = ThreadState::Sleeping});
+    out_.append(ThreadSpan{.startNs = host_,
+                           .durNs = plan_.asleepNs,
+                           .thread = thread_,
+                           .state = ThreadState::Sleeping});
     host_ += plan_.asleepNs;
   }
   if (plan_.readNs > 0) {
@@ -461,18 +483,23 @@ void Rank::runStep(int step) {
                         .name = out_.intern("read")});
   }
   if (plan_.profilerNs > 0) {
-    out_.append(prof::Overhead{
-        .startNs = host_, .durNs = plan_.profilerNs, .thread = thread_, .name = out_.intern("buffer flush")});
+    out_.append(prof::Overhead{.startNs = host_,
+                               .durNs = plan_.profilerNs,
+                               .thread = thread_,
+                               .name = out_.intern("buffer flush")});
     host_ += plan_.profilerNs;
   }
   // A host that runs ahead is held back by the driver; here by the end of the step before the last.
-  if (plan_.queueRoom == 0) host_ = std::max(host_, computeFree_ - 2 * plan_.operators * plan_.kernelNs);
+  if (plan_.queueRoom == 0)
+    host_ = std::max(host_, computeFree_ - 2 * plan_.operators * plan_.kernelNs);
   if (!plan_.stepsMarked) return;
   const char* name = isPlain_ ? "plain step" : "step";
-  range(thread_, begin, host_, "step", plan_.numberedSteps ? "batch " + std::to_string(step) : name);
+  range(thread_, begin, host_, "step",
+        plan_.numberedSteps ? "batch " + std::to_string(step) : name);
 }
 
-/// As a machine that is slower in everything would have recorded it. What lay inside something else still does.
+/// As a machine that is slower in everything would have recorded it. What lay inside something else
+/// still does.
 class Stretch {
  public:
   Stretch(analyzer::StoreBuilder& out, double factor) : factor_(factor) {
@@ -480,7 +507,9 @@ class Stretch {
   }
 
  private:
-  [[nodiscard]] TimeNs stretched(TimeNs time) const { return std::llround(factor_ * static_cast<double>(time)); }
+  [[nodiscard]] TimeNs stretched(TimeNs time) const {
+    return std::llround(factor_ * static_cast<double>(time));
+  }
   template <class Columns>
   void rows(Columns& columns) const {
     if constexpr (requires { columns.timeNs; }) {
@@ -502,14 +531,18 @@ class Stretch {
 
 std::shared_ptr<const analyzer::Store> makeRun(const RunPlan& plan) {
   analyzer::StoreBuilder out;
-  for (int rank = 0; rank < plan.ranks; ++rank) Rank(out, plan, static_cast<std::uint32_t>(rank)).run();
+  for (int rank = 0; rank < plan.ranks; ++rank)
+    Rank(out, plan, static_cast<std::uint32_t>(rank)).run();
   if (plan.stretch != 1) Stretch(out, plan.stretch);
   if (plan.hostCores > 0)
-    out.append(Environment{.key = out.intern("host.cores"), .value = out.intern(std::to_string(plan.hostCores))});
+    out.append(Environment{.key = out.intern("host.cores"),
+                           .value = out.intern(std::to_string(plan.hostCores))});
   if (plan.runsOut)
-    out.append(LogLine{.timeNs = 1, .level = LogLevel::Error, .text = out.intern("out of memory on cuda:0")});
+    out.append(LogLine{
+        .timeNs = 1, .level = LogLevel::Error, .text = out.intern("out of memory on cuda:0")});
   if (plan.knob != nullptr)
-    out.append(Environment{.key = out.intern(std::string("knob.") + plan.knob), .value = out.intern(plan.knobValue)});
+    out.append(Environment{.key = out.intern(std::string("knob.") + plan.knob),
+                           .value = out.intern(plan.knobValue)});
   out.setPath("run.lcn");
   return out.build();
 }

@@ -17,7 +17,8 @@ class TempFile {
   explicit TempFile(std::string_view ending = "") {
     static int count = 0;
     path_ = std::filesystem::temp_directory_path() /
-            ("lacuna-test-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + std::string(ending));
+            ("lacuna-test-" + std::to_string(::getpid()) + "-" + std::to_string(count++) +
+             std::string(ending));
   }
   TempFile(std::string_view ending, std::string_view content) : TempFile(ending) { write(content); }
   ~TempFile() {
@@ -28,7 +29,8 @@ class TempFile {
   TempFile& operator=(const TempFile&) = delete;
 
   void write(std::string_view content) const {
-    std::ofstream(path_, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
+    std::ofstream(path_, std::ios::binary)
+        .write(content.data(), static_cast<std::streamsize>(content.size()));
   }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 

@@ -32,17 +32,24 @@ namespace fs = std::filesystem;
 constexpr int kWidth = 80;
 constexpr int kPixels = 64;
 
-constexpr std::array kChanges{
-    "loader.workers=4", "loader.prefetch=2", "loader.pin=on",   "amp=bf16",      "static_graph=on",
-    "fuse=on",          "autotune=on",       "zero_grad=none",  "conv_bias=off", "optimizer.fused=on",
-    "sync=off",         "allocator=cached",  "debug=off",       "overlap=on",    "repeats=joined",
-    "kernel:add*0.5",   "host*0.5",          "communication*0", "loader*2",      "start-delay*0",
-    "off-cpu*0",        "replication*0",     "through-host*0",  "conversion*0",  "cores-taken*0",
-    "batch*2"};
+constexpr std::array kChanges{"loader.workers=4", "loader.prefetch=2",
+                              "loader.pin=on",    "amp=bf16",
+                              "static_graph=on",  "fuse=on",
+                              "autotune=on",      "zero_grad=none",
+                              "conv_bias=off",    "optimizer.fused=on",
+                              "sync=off",         "allocator=cached",
+                              "debug=off",        "overlap=on",
+                              "repeats=joined",   "kernel:add*0.5",
+                              "host*0.5",         "communication*0",
+                              "loader*2",         "start-delay*0",
+                              "off-cpu*0",        "replication*0",
+                              "through-host*0",   "conversion*0",
+                              "cores-taken*0",    "batch*2"};
 
 constexpr std::array kQueries{
     "SELECT name, count(*), sum(dur_ns) FROM kernel GROUP BY name ORDER BY 3 DESC",
-    "SELECT r.name, arg_value(a.type, a.value) FROM range r LEFT JOIN arg a ON a.row = r.row LIMIT 100",
+    "SELECT r.name, arg_value(a.type, a.value) FROM range r LEFT JOIN arg a ON a.row = r.row LIMIT "
+    "100",
     "SELECT * FROM allocation ORDER BY bytes DESC LIMIT 10",
     "SELECT * FROM collective",
 };
@@ -55,12 +62,16 @@ std::string sumFault(const Analysis& analysis) {
     }
     all += device.ledger.totalNs();
   }
-  return analysis.ledgers.run.totalNs() == all ? "" : "the ledgers of the devices do not sum to the whole";
+  return analysis.ledgers.run.totalNs() == all
+             ? ""
+             : "the ledgers of the devices do not sum to the whole";
 }
 
 std::string findingFault(const Finding& finding) {
-  if (finding.costNsPerStep < 0) return fmt::format("{} costs less than nothing", findingKey(finding.id));
-  if (finding.predictedGainNsPerStep < 0) return fmt::format("{} gains less than nothing", findingKey(finding.id));
+  if (finding.costNsPerStep < 0)
+    return fmt::format("{} costs less than nothing", findingKey(finding.id));
+  if (finding.predictedGainNsPerStep < 0)
+    return fmt::format("{} gains less than nothing", findingKey(finding.id));
   if (finding.confidence >= 0 && finding.confidence <= 1) return "";
   return fmt::format("{} has the confidence {}", findingKey(finding.id), finding.confidence);
 }
@@ -77,7 +88,8 @@ std::string reportFault(const Analysis& analysis) {
 }
 
 std::string pathFault(const StepPath& path) {
-  const std::array parts{path.computeNs, path.communicationNs, path.copyNs, path.hostNs, path.launchNs, path.loaderNs};
+  const std::array parts{path.computeNs, path.communicationNs, path.copyNs,
+                         path.hostNs,    path.launchNs,        path.loaderNs};
   for (const std::int64_t part : parts) {
     if (part < 0) return "the critical path has a part of negative length";
   }
@@ -87,8 +99,10 @@ std::string pathFault(const StepPath& path) {
 std::string changeFault(const Simulator& simulator, const char* change) {
   if (!parseChange(change)) return fmt::format("{} is not read", change);
   const Prediction prediction = simulator.play(change);
-  if (prediction.predictedNsPerStep < 0) return fmt::format("{} predicts a step of negative length", change);
-  return std::isfinite(prediction.gainShare()) ? "" : fmt::format("{} gains no finite share", change);
+  if (prediction.predictedNsPerStep < 0)
+    return fmt::format("{} predicts a step of negative length", change);
+  return std::isfinite(prediction.gainShare()) ? ""
+                                               : fmt::format("{} gains no finite share", change);
 }
 
 std::string whatIfFault(const Analysis& analysis) {
@@ -118,7 +132,8 @@ std::string queryFault(const std::shared_ptr<const Store>& store) {
   for (const char* sql : kQueries) {
     const auto status = query.run(
         sql, [](const auto&) {}, [](const auto&) { return true; });
-    if (!status.ok() && status.error().message.empty()) return fmt::format("no reason why this fails: {}", sql);
+    if (!status.ok() && status.error().message.empty())
+      return fmt::format("no reason why this fails: {}", sql);
   }
   return "";
 }
@@ -128,7 +143,8 @@ void drawTrack(const Track& track, prof::TimeWindow span) {
   std::vector<Cell> cells(kPixels);
   std::vector<CounterCell> values(kPixels);
   for (const double zoom : {0.5, 1.0, 900.0}) {
-    for (const Lane& lane : track.lanes) lane.query({span.startNs, nsPerPixel / zoom, kPixels}, cells);
+    for (const Lane& lane : track.lanes)
+      lane.query({span.startNs, nsPerPixel / zoom, kPixels}, cells);
     track.counter.query({span.startNs, nsPerPixel / zoom, kPixels}, values);
   }
 }
@@ -167,14 +183,15 @@ struct Written {
   std::string (*fault)(std::string_view) = nullptr;
 };
 
-constexpr std::array<Written, 8> kWritten{{{Format::Lcn, "out.lcn", true},
-                                           {Format::Chrome, "out.json", true, jsonFault},
-                                           {Format::Perfetto, "out.pftrace", true},
-                                           {Format::Nsys, "out.sqlite", true},
-                                           {Format::Folded, "out.folded", false},
-                                           {Format::Speedscope, "out.speedscope.json", false, jsonFault},
-                                           {Format::Csv, "out.csv", false},
-                                           {Format::TableJson, "out.table", false, linesFault}}};
+constexpr std::array<Written, 8> kWritten{
+    {{Format::Lcn, "out.lcn", true},
+     {Format::Chrome, "out.json", true, jsonFault},
+     {Format::Perfetto, "out.pftrace", true},
+     {Format::Nsys, "out.sqlite", true},
+     {Format::Folded, "out.folded", false},
+     {Format::Speedscope, "out.speedscope.json", false, jsonFault},
+     {Format::Csv, "out.csv", false},
+     {Format::TableJson, "out.table", false, linesFault}}};
 
 /// Every format has a place for these.
 bool holdsEvents(const Store& store) {
@@ -208,7 +225,8 @@ std::string jsonFault(std::string_view text) {
   simdjson::dom::parser parser;
   const auto error = parser.parse(text.data(), text.size()).error();
   if (error == simdjson::SUCCESS) return "";
-  return fmt::format("not valid JSON: {}: {}", simdjson::error_message(error), text.substr(0, 2000));
+  return fmt::format("not valid JSON: {}: {}", simdjson::error_message(error),
+                     text.substr(0, 2000));
 }
 
 std::string faultOf(const std::shared_ptr<const Store>& store) {
@@ -225,7 +243,8 @@ std::string faultOf(const std::shared_ptr<const Store>& store) {
   return "";
 }
 
-std::string faultOfFile(const fs::path& path, const fs::path& folder, std::optional<std::size_t> one) {
+std::string faultOfFile(const fs::path& path, const fs::path& folder,
+                        std::optional<std::size_t> one) {
   const auto store = Store::open(path);
   if (!store) return store.error().message.empty() ? "no reason why it is not opened" : "";
   if (std::string fault = faultOf(*store); !fault.empty()) return fault;

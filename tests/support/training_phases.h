@@ -9,8 +9,8 @@
 
 namespace lacuna::test {
 
-/// A training whose steps take 10 ms each, 1 ms of it after the step's marker; other work goes in between. Times in
-/// milliseconds.
+/// A training whose steps take 10 ms each, 1 ms of it after the step's marker; other work goes in
+/// between. Times in milliseconds.
 class TrainingPhases {
  public:
   static constexpr std::int64_t kStepMs = 10;
@@ -36,7 +36,8 @@ class TrainingPhases {
     for (int i = 0; i < batches; ++i) phase("load", waitMs).phase("evaluation", 5);
     return *this;
   }
-  /// An evaluation that is part of the next step's marker: asking for its first batch began the step.
+  /// An evaluation that is part of the next step's marker: asking for its first batch began the
+  /// step.
   TrainingPhases& evaluationThatOpensAStep(int batches) {
     const std::int64_t fromMs = nowMs_;
     evaluation(batches);
@@ -49,7 +50,9 @@ class TrainingPhases {
     return *this;
   }
   [[nodiscard]] std::int64_t nowMs() const { return nowMs_; }
-  analyzer::Analysis analysed(const analyzer::AnalysisOptions& options = {}) { return trace.analysed(options); }
+  analyzer::Analysis analysed(const analyzer::AnalysisOptions& options = {}) {
+    return trace.analysed(options);
+  }
 
   SmallTrace trace;
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// planted_traces FOLDER: writes made-up runs as traces, those with known faults and a hundred by chance. A part of the
-// script tests/tools/same_reports.py.
+// planted_traces FOLDER: writes made-up runs as traces, those with known faults and a hundred by
+// chance. A part of the script tests/tools/same_reports.py.
 #include <fmt/format.h>
 
 #include <array>
@@ -18,11 +18,24 @@ using lacuna::test::RunPlan;
 
 /// Runs with the findings that are no planted faults, and those that chance plants too seldom.
 constexpr std::array kOthers{
-    RunPlan{.steps = 60, .batchNs = 500'000, .workers = 2, .stepsPerEpoch = 20, .restartNs = 80'000'000},
-    RunPlan{.steps = 60, .batchNs = 30'000'000, .workers = 2, .stepsPerEpoch = 20, .restartNs = 300'000'000},
+    RunPlan{.steps = 60,
+            .batchNs = 500'000,
+            .workers = 2,
+            .stepsPerEpoch = 20,
+            .restartNs = 80'000'000},
+    RunPlan{.steps = 60,
+            .batchNs = 30'000'000,
+            .workers = 2,
+            .stepsPerEpoch = 20,
+            .restartNs = 300'000'000},
     RunPlan{.largeBytes = 30 << 20, .runsOut = true},
     RunPlan{.deviceBytes = 125 << 20},
-    RunPlan{.steps = 20, .operators = 10, .kernelNs = 4'000, .batchNs = 1'000, .syncEachStep = true, .roundTrips = 10},
+    RunPlan{.steps = 20,
+            .operators = 10,
+            .kernelNs = 4'000,
+            .batchNs = 1'000,
+            .syncEachStep = true,
+            .roundTrips = 10},
     RunPlan{.kernelName = "sgemm_128x64", .syncEachStep = true},
     RunPlan{.kernelName = "sgemm_128x64", .knob = "autotune", .knobValue = "off"},
     RunPlan{.ranks = 2, .dataParallel = true},
@@ -40,7 +53,8 @@ bool write(const RunPlan& plan, const std::filesystem::path& path) {
   return write(*lacuna::test::makeRun(plan), path);
 }
 
-/// Steps that replay two graphs: recorded whole, with losses in some replays, without any work of a graph, and cut off.
+/// Steps that replay two graphs: recorded whole, with losses in some replays, without any work of a
+/// graph, and cut off.
 bool writeGraphs(const std::filesystem::path& folder) {
   lacuna::test::GraphProgram program;
   program.captures(1, 12, "aten::mm").captures(2, 5, "aten::add");
@@ -54,7 +68,8 @@ bool writeGraphs(const std::filesystem::path& folder) {
   cut.recordsUntil(program.deviceUs() - 60);
   return write(*program.recorded(how), folder / "graphs-whole.lcn") &&
          write(*some.recorded(how), folder / "graphs-lacking.lcn") &&
-         write(*none.recorded(), folder / "graphs-none.lcn") && write(*cut.recorded(), folder / "graphs-cut.lcn");
+         write(*none.recorded(), folder / "graphs-none.lcn") &&
+         write(*cut.recorded(), folder / "graphs-cut.lcn");
 }
 
 }  // namespace
@@ -74,7 +89,8 @@ int main(int argc, char** argv) {
     if (!write(plan, folder / fmt::format("planted-{:02}.lcn", number++))) return 1;
   }
   for (std::uint32_t seed = 0; seed < kByChance; ++seed) {
-    if (!write(lacuna::test::anyPlan(seed), folder / fmt::format("chance-{:02}.lcn", seed))) return 1;
+    if (!write(lacuna::test::anyPlan(seed), folder / fmt::format("chance-{:02}.lcn", seed)))
+      return 1;
   }
   return writeGraphs(folder) ? 0 : 1;
 }

@@ -14,8 +14,8 @@ namespace lacuna::analyzer {
 class LaunchIndex;
 class RecordedCosts;
 
-/// A piece of the trace. `window` is its part of the analysed window; work of the window's steps may run after that,
-/// and `inSteps` is where such work can be.
+/// A piece of the trace. `window` is its part of the analysed window; work of the window's steps
+/// may run after that, and `inSteps` is where such work can be.
 struct TraceChunk {
   const Timeline& timeline;
   const LaunchIndex& index;
@@ -23,8 +23,9 @@ struct TraceChunk {
   const RecordedCosts& costs;
 };
 
-/// One analysis: how it comes from a trace to its result, which it keeps in Analysis::of<its type>(). The steps, the
-/// window, the devices and the scope are given; the ledgers are complete when `compute` is called.
+/// One analysis: how it comes from a trace to its result, which it keeps in Analysis::of<its
+/// type>(). The steps, the window, the devices and the scope are given; the ledgers are complete
+/// when `compute` is called.
 struct AnalysisPart {
   std::string_view name;
   /// The analyses whose results this one reads: each runs before it.

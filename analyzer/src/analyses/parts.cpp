@@ -24,8 +24,9 @@ std::vector<const AnalysisPart*> inputsFirst(PartList listed) {
   std::vector<const AnalysisPart*> waiting(listed.begin(), listed.end());
   std::vector<const AnalysisPart*> ordered;
   const auto isReady = [&](const AnalysisPart* part) {
-    return std::ranges::all_of(
-        part->inputs, [&](const AnalysisPart* input) { return std::ranges::find(ordered, input) != ordered.end(); });
+    return std::ranges::all_of(part->inputs, [&](const AnalysisPart* input) {
+      return std::ranges::find(ordered, input) != ordered.end();
+    });
   };
   for (auto next = std::ranges::find_if(waiting, isReady); next != waiting.end();
        next = std::ranges::find_if(waiting, isReady)) {

@@ -18,8 +18,8 @@ LACUNA_REGISTRY(LACUNA_ANALYSIS_DECLARED, LACUNA_NOTHING, LACUNA_ANALYSIS_DECLAR
 
 /// As the registry lists them.
 PartList listedParts();
-/// These parts, each after its inputs, and else as they are listed. Parts that wait for each other are left out, and so
-/// is what needs them.
+/// These parts, each after its inputs, and else as they are listed. Parts that wait for each other
+/// are left out, and so is what needs them.
 std::vector<const AnalysisPart*> inputsFirst(PartList listed);
 /// All parts in the order in which they compute.
 PartList allParts();

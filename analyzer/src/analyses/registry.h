@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// One line for each analysis and each section of the report, in the order of lists and of the text report. Under one
-/// name stand a SECTION that shows what others compute, an ANALYSIS that others show, or BOTH.
+/// One line for each analysis and each section of the report, in the order of lists and of the text
+/// report. Under one name stand a SECTION that shows what others compute, an ANALYSIS that others
+/// show, or BOTH.
 #define LACUNA_REGISTRY(ANALYSIS, SECTION, BOTH) \
   SECTION(summary)                               \
   SECTION(ledger)                                \

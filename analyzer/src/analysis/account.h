@@ -8,8 +8,8 @@
 
 namespace lacuna::analyzer {
 
-/// Fills an analysis whose store and options are given: all but its critical path and its findings, which rest on it.
-/// `parts`: each after its inputs.
+/// Fills an analysis whose store and options are given: all but its critical path and its findings,
+/// which rest on it. `parts`: each after its inputs.
 prof::Status account(Analysis& analysis, WorkProgress& progress, PartList parts = allParts());
 
 }  // namespace lacuna::analyzer

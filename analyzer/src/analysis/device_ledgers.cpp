@@ -37,7 +37,8 @@ class DeviceLedgers {
   DeviceLedgers(DeviceAccount& device, const Topology& topology, const PlainTime& plain)
       : account_(device), plain_(plain) {
     const auto owner = topology.processOfQueue.find(device.queues.front().id);
-    const prof::ProcessId process = owner == topology.processOfQueue.end() ? prof::ProcessId() : owner->second;
+    const prof::ProcessId process =
+        owner == topology.processOfQueue.end() ? prof::ProcessId() : owner->second;
     device_ = BandAttribution(device.id, process);
     queues_.assign(device.queues.size(), device_);
   }
@@ -45,8 +46,9 @@ class DeviceLedgers {
   void add(const LedgerAccountant& accountant, TimeWindow window, const RecordedCosts& costs,
            SegmentCollector& collector) {
     accountant.account({account_.id, {}}, window, [&](const LedgerSegment& whole) {
-      plain_.outside(
-          whole, [&](const LedgerSegment& segment) { collector.add(account_, segment, device_.of(costs, segment)); });
+      plain_.outside(whole, [&](const LedgerSegment& segment) {
+        collector.add(account_, segment, device_.of(costs, segment));
+      });
     });
     const TimeWindow inside{std::max(window.startNs, account_.window.startNs),
                             std::min(window.endNs, account_.window.endNs)};
@@ -71,7 +73,8 @@ class DeviceLedgers {
 
 }  // namespace
 
-prof::Status accountDevices(Analysis& analysis, PartList parts, const Topology& topology, WorkProgress& progress) {
+prof::Status accountDevices(Analysis& analysis, PartList parts, const Topology& topology,
+                            WorkProgress& progress) {
   SegmentCollector collector(analysis);
   const EventCosts eventCost = eventCosts(*analysis.store);
   const Selection& only = analysis.scope.only;
@@ -79,24 +82,27 @@ prof::Status accountDevices(Analysis& analysis, PartList parts, const Topology& 
   std::vector<DeviceLedgers> ledgers;
   const PlainTime plain(analysis.steps.all);
   for (DeviceAccount& device : analysis.devices) ledgers.emplace_back(device, topology, plain);
-  const auto status = forEachChunk(
-      *analysis.store, coverOf(analysis), [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
-        const auto costs = RecordedCosts::load(*analysis.store, eventCost, timeline, window, analysis.scope.taken);
-        if (!costs) return costs.error();
-        const std::vector<DeviceSpan> unrecorded = analysis.of<GraphReplays>().unrecordedNear(window);
-        const LedgerAccountant accountant(timeline, pauses, unrecorded);
-        for (DeviceLedgers& device : ledgers) {
-          if (!progress.at(0)) return cancelled();
-          device.add(accountant, window, *costs, collector);
-        }
-        if (!progress.at(0)) return cancelled();
-        if (only.everything) {
-          addChunk(analysis, parts, timeline, window, *costs, progress);
-        } else {
-          addChunk(analysis, parts, only.of(timeline), window, *costs, progress);
-        }
-        return {};
-      });
+  const auto status =
+      forEachChunk(*analysis.store, coverOf(analysis),
+                   [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
+                     const auto costs = RecordedCosts::load(*analysis.store, eventCost, timeline,
+                                                            window, analysis.scope.taken);
+                     if (!costs) return costs.error();
+                     const std::vector<DeviceSpan> unrecorded =
+                         analysis.of<GraphReplays>().unrecordedNear(window);
+                     const LedgerAccountant accountant(timeline, pauses, unrecorded);
+                     for (DeviceLedgers& device : ledgers) {
+                       if (!progress.at(0)) return cancelled();
+                       device.add(accountant, window, *costs, collector);
+                     }
+                     if (!progress.at(0)) return cancelled();
+                     if (only.everything) {
+                       addChunk(analysis, parts, timeline, window, *costs, progress);
+                     } else {
+                       addChunk(analysis, parts, only.of(timeline), window, *costs, progress);
+                     }
+                     return {};
+                   });
   collector.finish();
   finishChunks(analysis, parts);
   return status;

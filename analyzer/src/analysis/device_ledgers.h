@@ -8,8 +8,10 @@
 
 namespace lacuna::analyzer {
 
-/// Fills in the ledgers of the devices, queues and steps from one chunk of the trace after the other, and gives each
-/// chunk to the analyses `parts`. The devices, the steps, the window and the scope are given.
-prof::Status accountDevices(Analysis& analysis, PartList parts, const Topology& topology, WorkProgress& progress);
+/// Fills in the ledgers of the devices, queues and steps from one chunk of the trace after the
+/// other, and gives each chunk to the analyses `parts`. The devices, the steps, the window and the
+/// scope are given.
+prof::Status accountDevices(Analysis& analysis, PartList parts, const Topology& topology,
+                            WorkProgress& progress);
 
 }  // namespace lacuna::analyzer

@@ -53,7 +53,8 @@ class Summer {
             sums.startNs = std::min(sums.startNs, from);
             sums.endNs = std::max(sums.endNs, to);
             addTo(sums.*kind, to - from);
-            if (std::is_same_v<Row, prof::Kernel> && classes_.ofKernel(name[i]) == Work::Communication) {
+            if (std::is_same_v<Row, prof::Kernel> &&
+                classes_.ofKernel(name[i]) == Work::Communication) {
               addTo(sums.comm, to - from);
             }
           }
@@ -106,13 +107,16 @@ constexpr std::size_t kNamedDevices = 16;
 std::string known(const std::vector<DeviceAccount>& all, bool withRanks) {
   std::vector<std::string> names;
   for (const DeviceAccount& account : all) {
-    std::string name =
-        withRanks && account.rank >= 0 ? fmt::format("rank {} on {}", account.rank, account.label) : account.label;
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    std::string name = withRanks && account.rank >= 0
+                           ? fmt::format("rank {} on {}", account.rank, account.label)
+                           : account.label;
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(std::move(name));
   }
   const std::size_t more = names.size() - std::min(names.size(), kNamedDevices);
   names.resize(names.size() - more);
-  return fmt::format("{}{}", fmt::join(names, ", "), more > 0 ? fmt::format(", and {} more", more) : "");
+  return fmt::format("{}{}", fmt::join(names, ", "),
+                     more > 0 ? fmt::format(", and {} more", more) : "");
 }
 
 /// Why none of the devices that did work is of those asked for.
@@ -121,13 +125,19 @@ std::string noneWanted(const std::vector<DeviceAccount>& all, const AnalysisOpti
   if (all.empty())
     return fmt::format("no device did any work here, so {} selects nothing; leave it out",
                        options.device.empty() ? "--rank" : "--device");
-  if (!options.device.empty() && !any([&](const DeviceAccount& account) { return account.label == options.device; }))
-    return fmt::format("no device '{}' did any work here; there is: {}", options.device, known(all, false));
+  if (!options.device.empty() &&
+      !any([&](const DeviceAccount& account) { return account.label == options.device; }))
+    return fmt::format("no device '{}' did any work here; there is: {}", options.device,
+                       known(all, false));
   if (!any([](const DeviceAccount& account) { return account.rank >= 0; })) {
-    return fmt::format("the trace does not name its rank, so --rank {} selects nothing; leave it out", *options.rank);
+    return fmt::format(
+        "the trace does not name its rank, so --rank {} selects nothing; leave it out",
+        *options.rank);
   }
-  const std::string device = options.device.empty() ? "no device" : fmt::format("no device '{}'", options.device);
-  return fmt::format("{} of rank {} did any work here; there is: {}", device, *options.rank, known(all, true));
+  const std::string device =
+      options.device.empty() ? "no device" : fmt::format("no device '{}'", options.device);
+  return fmt::format("{} of rank {} did any work here; there is: {}", device, *options.rank,
+                     known(all, true));
 }
 
 }  // namespace
@@ -166,7 +176,8 @@ std::string whoseMemory(const Analysis& analysis, const DeviceLabels& labels, pr
   const std::string label = labels.of(id);
   if (label.empty()) return "the host";
   const auto device = std::ranges::find(analysis.devices, id, &DeviceAccount::id);
-  if (analysis.devices.size() < 2 || device == analysis.devices.end() || device->rank < 0) return label;
+  if (analysis.devices.size() < 2 || device == analysis.devices.end() || device->rank < 0)
+    return label;
   return fmt::format("{} of rank {}", label, device->rank);
 }
 
@@ -196,7 +207,8 @@ prof::Result<std::vector<DeviceAccount>> listDevices(const Store& store, TimeWin
     // Kineto calls its streams "stream 7 ".
     std::string name(store.text(queue.name));
     name.erase(name.find_last_not_of(' ') + 1);
-    addQueue(account, queue.id, name.empty() ? fmt::format("queue {}", queue.nativeId) : name, sums->second);
+    addQueue(account, queue.id, name.empty() ? fmt::format("queue {}", queue.nativeId) : name,
+             sums->second);
     const auto process = processes.find(queue.process);
     if (process == processes.end() || account.osPid != 0) continue;
     account.osPid = process->second.osPid;

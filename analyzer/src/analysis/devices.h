@@ -10,7 +10,8 @@
 
 namespace lacuna::analyzer {
 
-/// The devices of the trace that did anything in the window and that the options ask for, with everything but ledgers.
+/// The devices of the trace that did anything in the window and that the options ask for, with
+/// everything but ledgers.
 prof::Result<std::vector<DeviceAccount>> listDevices(const Store& store, prof::TimeWindow window,
                                                      const AnalysisOptions& options);
 
@@ -32,7 +33,8 @@ class DeviceLabels {
  private:
   std::unordered_map<prof::DeviceId, std::string> labels_;
 };
-/// The same, in words for people: memory of no device is the host's, and a device of several ranks' has its rank.
+/// The same, in words for people: memory of no device is the host's, and a device of several ranks'
+/// has its rank.
 std::string whoseMemory(const Analysis& analysis, const DeviceLabels& labels, prof::DeviceId id);
 std::string_view deviceKindName(prof::DeviceKind kind);
 

@@ -41,7 +41,8 @@ const GainLimit* GainLimits::decisive() const {
   return last;
 }
 
-std::int64_t GainLimits::add(GainLimit limit, std::int64_t ns, std::int64_t limitNs, std::int64_t afterNs) {
+std::int64_t GainLimits::add(GainLimit limit, std::int64_t ns, std::int64_t limitNs,
+                             std::int64_t afterNs) {
   limit.beforeNs = ns;
   limit.limitNs = limitNs;
   limit.afterNs = afterNs;

@@ -6,8 +6,8 @@
 
 namespace lacuna::analyzer {
 
-/// Fills in what the thread of the steps did before the first of them, as far as counters show; the steps, the devices
-/// and the unknown time are given.
+/// Fills in what the thread of the steps did before the first of them, as far as counters show; the
+/// steps, the devices and the unknown time are given.
 prof::Status findHostBeforeSteps(Analysis& analysis);
 
 }  // namespace lacuna::analyzer

@@ -36,7 +36,8 @@ class StripBuilder {
     const TimeNs to = std::min(segment.endNs, window_.endNs);
     if (from >= to) return;
     if (strip_.resolutionNs > 0) return addToBuckets(from, to, segment.cause);
-    if (pending_ && pending_->endNs == from && pending_->cause == segment.cause && pending_->name == segment.name) {
+    if (pending_ && pending_->endNs == from && pending_->cause == segment.cause &&
+        pending_->name == segment.name) {
       pending_->endNs = to;
       return;
     }
@@ -60,7 +61,8 @@ class StripBuilder {
  private:
   void flush() {
     if (!pending_) return;
-    lanes_[static_cast<std::size_t>(pending_->cause)].add(pending_->startNs, pending_->durNs(), pending_->name);
+    lanes_[static_cast<std::size_t>(pending_->cause)].add(pending_->startNs, pending_->durNs(),
+                                                          pending_->name);
     pending_.reset();
   }
   void addToBuckets(TimeNs from, TimeNs to, Cause cause) {
@@ -94,34 +96,40 @@ class StripBuilder {
 
 }  // namespace
 
-prof::Result<std::vector<LedgerStrip>> ledgerStrips(const Analysis& analysis, const LedgerStripOptions& options) {
+prof::Result<std::vector<LedgerStrip>> ledgerStrips(const Analysis& analysis,
+                                                    const LedgerStripOptions& options) {
   const bool exact = timelineRows(*analysis.store) <= options.exactRows;
   std::vector<StripBuilder> builders;
   TimeWindow cover{INT64_MAX, INT64_MIN};
   for (const DeviceAccount& device : analysis.devices) {
     const std::int64_t length = device.window.endNs - device.window.startNs;
     builders.emplace_back(device, exact ? 0 : std::max<std::int64_t>(1, length / kCoarseBuckets));
-    cover = {std::min(cover.startNs, device.window.startNs), std::max(cover.endNs, device.window.endNs)};
+    cover = {std::min(cover.startNs, device.window.startNs),
+             std::max(cover.endNs, device.window.endNs)};
   }
   std::vector<LedgerStrip> strips;
   if (cover.startNs >= cover.endNs) return strips;
   WorkProgress progress(options.progress);
   progress.next(1);
-  const auto store =
-      options.progress ? watchScans(analysis.store, [&](double share) { return progress.at(share); }) : analysis.store;
+  const auto store = options.progress ? watchScans(analysis.store,
+                                                   [&](double share) { return progress.at(share); })
+                                      : analysis.store;
   const StepPauses pauses = stepPauses(*analysis.store, analysis.steps);
   const PlainTime plain(analysis.steps.all);
-  const auto status = forEachChunk(*store, cover, [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
-    const std::vector<DeviceSpan> unrecorded = analysis.of<GraphReplays>().unrecordedNear(window);
-    const LedgerAccountant accountant(timeline, pauses, unrecorded);
-    for (std::size_t i = 0; i < builders.size(); ++i) {
-      accountant.account({analysis.devices[i].id, {}}, window, [&](const LedgerSegment& whole) {
-        plain.outside(whole, [&](const LedgerSegment& segment) { builders[i].add(segment); });
+  const auto status =
+      forEachChunk(*store, cover, [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
+        const std::vector<DeviceSpan> unrecorded =
+            analysis.of<GraphReplays>().unrecordedNear(window);
+        const LedgerAccountant accountant(timeline, pauses, unrecorded);
+        for (std::size_t i = 0; i < builders.size(); ++i) {
+          accountant.account({analysis.devices[i].id, {}}, window, [&](const LedgerSegment& whole) {
+            plain.outside(whole, [&](const LedgerSegment& segment) { builders[i].add(segment); });
+          });
+        }
+        progress.at(static_cast<double>(window.endNs - cover.startNs) /
+                    static_cast<double>(cover.endNs - cover.startNs));
+        return {};
       });
-    }
-    progress.at(static_cast<double>(window.endNs - cover.startNs) / static_cast<double>(cover.endNs - cover.startNs));
-    return {};
-  });
   if (progress.stopped()) return prof::Error{"laying out the ledger was cancelled"};
   if (!status) return status.error();
   for (StripBuilder& builder : builders) strips.push_back(builder.finish());
@@ -130,7 +138,8 @@ prof::Result<std::vector<LedgerStrip>> ledgerStrips(const Analysis& analysis, co
 
 CauseAt causeAt(const LedgerStrip& strip, TimeNs timeNs) {
   for (const CauseLane& cause : strip.causes) {
-    if (const std::size_t event = cause.lane.at(timeNs); event != Lane::kNone) return {&cause, event};
+    if (const std::size_t event = cause.lane.at(timeNs); event != Lane::kNone)
+      return {&cause, event};
   }
   return {};
 }

@@ -13,7 +13,8 @@ void addChunk(Analysis& analysis, PartList parts, const Timeline& timeline, prof
   const LaunchIndex index(timeline);
   const prof::TimeWindow window{std::max(chunk.startNs, analysis.window.startNs),
                                 std::min(chunk.endNs, analysis.window.endNs)};
-  const TraceChunk piece{timeline, index, window, analysis.scope.steps.everything() ? window : chunk, costs};
+  const TraceChunk piece{timeline, index, window,
+                         analysis.scope.steps.everything() ? window : chunk, costs};
   // A part takes a moment for each; nobody is kept waiting for more than one of them.
   for (const AnalysisPart* part : parts) {
     if (part->add == nullptr) continue;
@@ -28,7 +29,8 @@ void finishChunks(Analysis& analysis, PartList parts) {
   }
 }
 
-prof::Status computeParts(Analysis& analysis, PartList parts, WorkProgress& progress, double from, double until) {
+prof::Status computeParts(Analysis& analysis, PartList parts, WorkProgress& progress, double from,
+                          double until) {
   const auto computes = [](const AnalysisPart* part) { return part->compute != nullptr; };
   const auto all = static_cast<double>(std::ranges::count_if(parts, computes));
   double done = 0;

@@ -23,19 +23,22 @@ constexpr std::size_t kLongestKept = 5;
 /// The share of `bandNs` that falls to a part of the segment.
 std::int64_t bandShare(std::int64_t bandNs, std::int64_t partNs, const LedgerSegment& segment) {
   if (bandNs == 0 || partNs == segment.durNs()) return bandNs;
-  return std::llround(static_cast<double>(bandNs) * static_cast<double>(partNs) / static_cast<double>(segment.durNs()));
+  return std::llround(static_cast<double>(bandNs) * static_cast<double>(partNs) /
+                      static_cast<double>(segment.durNs()));
 }
 
 }  // namespace
 
-SegmentCollector::SegmentCollector(Analysis& analysis) : analysis_(analysis), counted_(stepsOfMean(analysis)) {
+SegmentCollector::SegmentCollector(Analysis& analysis)
+    : analysis_(analysis), counted_(stepsOfMean(analysis)) {
   countedSteps_ = std::count(counted_.begin(), counted_.end(), true);
   analysis.ledgers.steps.resize(analysis.steps.all.size());
   analysis.of<GraphReplays>().unknownOfSteps.resize(analysis.steps.all.size());
   analysis.ledgers.bands.steps.resize(analysis.steps.all.size());
 }
 
-void SegmentCollector::add(DeviceAccount& device, const LedgerSegment& segment, std::int64_t bandNs) {
+void SegmentCollector::add(DeviceAccount& device, const LedgerSegment& segment,
+                           std::int64_t bandNs) {
   addToSteps(segment, bandNs);
   addToPauses(segment);
   addHostWork(device.id, segment);
@@ -84,14 +87,15 @@ void SegmentCollector::endHostWork(prof::TimeWindow stretch) {
   for (std::size_t at = countBy(steps, &Step::endNs, stretch.startNs);
        at < steps.size() && steps[at].startNs < stretch.endNs; ++at) {
     if (!counted_[at]) continue;
-    prof::addTo(longHostWorkNs_,
-                std::min(steps[at].endNs, stretch.endNs) - std::max(steps[at].startNs, stretch.startNs));
+    prof::addTo(longHostWorkNs_, std::min(steps[at].endNs, stretch.endNs) -
+                                     std::max(steps[at].startNs, stretch.startNs));
   }
 }
 
 void SegmentCollector::finish() {
   for (const auto& [device, stretch] : hostWork_) endHostWork(stretch);
-  analysis_.of<IdleCauses>().longHostWorkNs = longHostWorkNs_ / partsOfMean(analysis_, countedSteps_);
+  analysis_.of<IdleCauses>().longHostWorkNs =
+      longHostWorkNs_ / partsOfMean(analysis_, countedSteps_);
   fillDetails();
   analysis_.of<IdleCauses>().stepCalls = ofMeanStep(calls_);
   analysis_.of<IdleCauses>().stepPhases = ofMeanStep(phases_);
@@ -123,7 +127,8 @@ std::vector<CauseDetail> SegmentCollector::ofMeanStep(const Sums& sums) const {
   const std::int64_t parts = partsOfMean(analysis_, countedSteps_);
   std::vector<CauseDetail> details;
   for (const auto& [key, sum] : sums)
-    details.push_back({key.first, std::string(analysis_.store->text(key.second)), sum.first / parts, sum.second});
+    details.push_back(
+        {key.first, std::string(analysis_.store->text(key.second)), sum.first / parts, sum.second});
   return details;
 }
 
@@ -131,7 +136,8 @@ void SegmentCollector::addToSteps(const LedgerSegment& segment, std::int64_t ban
   const auto& steps = analysis_.steps.all;
   std::size_t at = countBy(steps, &Step::endNs, segment.startNs);
   for (; at < steps.size() && steps[at].startNs < segment.endNs; ++at) {
-    const prof::TimeWindow part{std::max(steps[at].startNs, segment.startNs), std::min(steps[at].endNs, segment.endNs)};
+    const prof::TimeWindow part{std::max(steps[at].startNs, segment.startNs),
+                                std::min(steps[at].endNs, segment.endNs)};
     const TimeNs dur = part.endNs - part.startNs;
     analysis_.ledgers.steps[at].add(segment.cause, dur);
     if (segment.unrecorded) analysis_.of<GraphReplays>().unknownOfSteps[at].add(segment.cause, dur);
@@ -148,7 +154,8 @@ void SegmentCollector::addToPauses(const LedgerSegment& segment) {
        next < steps.size() && steps[next - 1].endNs < segment.endNs; ++next) {
     const TimeNs from = std::max(steps[next - 1].endNs, segment.startNs);
     const TimeNs to = std::min(steps[next].startNs, segment.endNs);
-    if (from < to && counted_[next - 1] && counted_[next]) analysis_.ledgers.pauses.add(segment.cause, to - from);
+    if (from < to && counted_[next - 1] && counted_[next])
+      analysis_.ledgers.pauses.add(segment.cause, to - from);
   }
 }
 
@@ -156,9 +163,11 @@ void SegmentCollector::addUnknown(TimeNs from, TimeNs to) {
   const auto& steps = analysis_.steps.all;
   if (steps.empty()) return;
   UnknownPlaces& places = analysis_.of<UnknownPlaces>();
-  const TimeNs begin = std::clamp(steps.front().startNs, from, to), end = std::clamp(steps.back().endNs, from, to);
+  const TimeNs begin = std::clamp(steps.front().startNs, from, to),
+               end = std::clamp(steps.back().endNs, from, to);
   std::int64_t inSteps = 0;
-  for (std::size_t at = countBy(steps, &Step::endNs, begin); at < steps.size() && steps[at].startNs < end; ++at)
+  for (std::size_t at = countBy(steps, &Step::endNs, begin);
+       at < steps.size() && steps[at].startNs < end; ++at)
     prof::addTo(inSteps, std::min(steps[at].endNs, end) - std::max(steps[at].startNs, begin));
   prof::addTo(places.beforeNs, begin - from);
   prof::addTo(places.inStepsNs, inSteps);
@@ -178,7 +187,8 @@ void SegmentCollector::addPhases(Cause cause, prof::TimeWindow wait) {
   for (auto phase = std::ranges::upper_bound(phases, wait.startNs, {}, &PhaseSpan::endNs);
        phase != phases.end() && phase->startNs < wait.endNs; ++phase) {
     auto& sum = phases_[{cause, phase->name}];
-    prof::addTo(sum.first, std::min(phase->endNs, wait.endNs) - std::max(phase->startNs, wait.startNs));
+    prof::addTo(sum.first,
+                std::min(phase->endNs, wait.endNs) - std::max(phase->startNs, wait.startNs));
     ++sum.second;
   }
 }
@@ -186,8 +196,8 @@ void SegmentCollector::addPhases(Cause cause, prof::TimeWindow wait) {
 void SegmentCollector::keepLongest(const DeviceSegment& segment) {
   auto& kept = analysis_.of<IdleCauses>().longest[static_cast<std::size_t>(segment.cause)];
   if (kept.size() == kLongestKept && kept.back().durNs() >= segment.durNs()) return;
-  const auto at =
-      std::find_if(kept.begin(), kept.end(), [&](const DeviceSegment& k) { return k.durNs() < segment.durNs(); });
+  const auto at = std::find_if(kept.begin(), kept.end(),
+                               [&](const DeviceSegment& k) { return k.durNs() < segment.durNs(); });
   kept.insert(at, segment);
   if (kept.size() > kLongestKept) kept.pop_back();
 }

@@ -11,8 +11,8 @@
 
 namespace lacuna::analyzer {
 
-/// Collects the segments of the devices' ledgers into the run, the steps, the details and the evidence of an analysis,
-/// whose steps, window and devices are given.
+/// Collects the segments of the devices' ledgers into the run, the steps, the details and the
+/// evidence of an analysis, whose steps, window and devices are given.
 class SegmentCollector {
  public:
   explicit SegmentCollector(Analysis& analysis);
@@ -40,7 +40,7 @@ class SegmentCollector {
   [[nodiscard]] std::vector<CauseDetail> ofMeanStep(const Sums& sums) const;
 
   Analysis& analysis_;
-  std::vector<bool> counted_;                            ///< by position in steps.all: whether the mean step is of it
+  std::vector<bool> counted_;  ///< by position in steps.all: whether the mean step is of it
   std::map<prof::DeviceId, prof::TimeWindow> hostWork_;  ///< the stretch that may go on
   std::int64_t longHostWorkNs_ = 0;
   std::int64_t countedSteps_ = 0;

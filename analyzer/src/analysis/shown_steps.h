@@ -18,7 +18,8 @@ inline std::pair<std::uint64_t, std::uint64_t> shownRange(const Analysis& analys
   return {0, analysis.steps.all.size()};
 }
 
-/// Those alone. Where all of them are of the warm-up none is marked so, as there are no others to set them apart from.
+/// Those alone. Where all of them are of the warm-up none is marked so, as there are no others to
+/// set them apart from.
 inline Steps shownSteps(const Analysis& analysis) {
   Steps steps = analysis.steps;
   const auto [first, last] = shownRange(analysis);
@@ -32,17 +33,20 @@ inline Steps shownSteps(const Analysis& analysis) {
 inline bool showsPlainSteps(const Analysis& analysis) {
   const auto [first, last] = shownRange(analysis);
   const auto from = analysis.steps.all.begin();
-  return std::any_of(from + static_cast<std::ptrdiff_t>(first), from + static_cast<std::ptrdiff_t>(last),
+  return std::any_of(from + static_cast<std::ptrdiff_t>(first),
+                     from + static_cast<std::ptrdiff_t>(last),
                      [](const Step& step) { return step.isPlain; });
 }
 
-/// The base of a ledger's shares, and of its times a step: these differ where a run has more than steady steps.
+/// The base of a ledger's shares, and of its times a step: these differ where a run has more than
+/// steady steps.
 struct LedgerColumns {
   std::string_view shares, times;
 };
 inline LedgerColumns ledgerColumns(const Analysis& analysis) {
   const bool steady = !analysis.steps.steadyWithin(analysis.window).empty();
-  return {analysis.options.steps ? "of these steps" : "of the run", steady ? "steady steps" : "warm-up steps"};
+  return {analysis.options.steps ? "of these steps" : "of the run",
+          steady ? "steady steps" : "warm-up steps"};
 }
 
 }  // namespace lacuna::analyzer

@@ -34,8 +34,11 @@ class LongestWithin {
     std::int64_t ns = 0;     ///< within the stretch
     std::int64_t durNs = 0;  ///< in all
   };
-  [[nodiscard]] bool isMost(const Candidate& one) const { return 2 * one.ns >= stretch_.endNs - stretch_.startNs; }
-  /// Candidates that take half or more each lie in the next, so that the shortest is the most exact.
+  [[nodiscard]] bool isMost(const Candidate& one) const {
+    return 2 * one.ns >= stretch_.endNs - stretch_.startNs;
+  }
+  /// Candidates that take half or more each lie in the next, so that the shortest is the most
+  /// exact.
   [[nodiscard]] bool isBetter(const Candidate& one) const {
     if (!isMost(one) || !isMost(best_)) return one.ns > best_.ns;
     return one.ns != best_.ns ? one.ns < best_.ns : one.durNs < best_.durNs;
@@ -45,7 +48,8 @@ class LongestWithin {
   Candidate best_;
 };
 
-prof::Status addCalls(const Store& store, const Selection& only, TimeWindow stretch, LongestWithin& longest) {
+prof::Status addCalls(const Store& store, const Selection& only, TimeWindow stretch,
+                      LongestWithin& longest) {
   using prof::ApiCall;
   return store.scan<&ApiCall::startNs, &ApiCall::durNs, &ApiCall::thread, &ApiCall::name>(
       stretch, [&](std::uint64_t, auto start, auto dur, auto thread, auto name) {
@@ -55,7 +59,8 @@ prof::Status addCalls(const Store& store, const Selection& only, TimeWindow stre
       });
 }
 
-prof::Status addRanges(const Store& store, const Selection& only, TimeWindow stretch, LongestWithin& longest) {
+prof::Status addRanges(const Store& store, const Selection& only, TimeWindow stretch,
+                       LongestWithin& longest) {
   using prof::Range;
   const prof::StringId recorder = store.find(kRecorderCategory);
   return store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category, &Range::name>(
@@ -74,7 +79,8 @@ prof::Result<WithoutDevices> describe(const Analysis& analysis, TimeWindow stret
   LongestWithin longest(stretch);
   if (auto status = addCalls(store, only, stretch, longest); !status) return status.error();
   if (auto status = addRanges(store, only, stretch, longest); !status) return status.error();
-  return WithoutDevices{stretch.endNs - stretch.startNs, std::string(store.text(longest.name())), longest.ns()};
+  return WithoutDevices{stretch.endNs - stretch.startNs, std::string(store.text(longest.name())),
+                        longest.ns()};
 }
 
 }  // namespace

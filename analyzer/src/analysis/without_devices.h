@@ -6,7 +6,8 @@
 
 namespace lacuna::analyzer {
 
-/// Fills in before and after; the window, the devices and the scope are given. Without devices both stay empty.
+/// Fills in before and after; the window, the devices and the scope are given. Without devices both
+/// stay empty.
 prof::Status findWithoutDevices(Analysis& analysis);
 
 }  // namespace lacuna::analyzer

@@ -10,8 +10,8 @@
 
 namespace lacuna::analyzer {
 
-/// Reports how far work of several parts has come; the share never goes back. Once the work is no longer wanted,
-/// everything answers false and nothing more is reported.
+/// Reports how far work of several parts has come; the share never goes back. Once the work is no
+/// longer wanted, everything answers false and nothing more is reported.
 class WorkProgress {
  public:
   explicit WorkProgress(Progress progress) : progress_(std::move(progress)) {}

@@ -32,7 +32,8 @@ double spread(const std::vector<std::int64_t>& values) {
   return kMadToSigma * static_cast<double>(medianOf(distances));
 }
 
-/// Standard error of the mean step, from the means of ten blocks of steps: neighbours in time are not independent.
+/// Standard error of the mean step, from the means of ten blocks of steps: neighbours in time are
+/// not independent.
 double stepError(const Analysis& analysis) {
   const auto steady = analysis.steps.steady();
   const std::size_t blocks = std::min<std::size_t>(10, steady.size());
@@ -60,7 +61,8 @@ std::uint64_t countKernels(const Analysis& analysis) {
 
 std::uint64_t countSyncs(const Analysis& analysis) {
   std::uint64_t count = 0;
-  for (const CallRow& row : analysis.of<CallTable>()) count += row.activity == Activity::Sync ? row.stepCount : 0;
+  for (const CallRow& row : analysis.of<CallTable>())
+    count += row.activity == Activity::Sync ? row.stepCount : 0;
   return count;
 }
 
@@ -73,17 +75,18 @@ double farthest(double before, std::span<const Analysis> noise, Figure figure) {
   return most;
 }
 
-/// Counts are the same in every run, unless runs of the baseline show otherwise, as with batches of any length.
-Comparison counted(std::string what, const Analysis& before, const Analysis& after, std::span<const Analysis> noise,
-                   Figure figure) {
+/// Counts are the same in every run, unless runs of the baseline show otherwise, as with batches of
+/// any length.
+Comparison counted(std::string what, const Analysis& before, const Analysis& after,
+                   std::span<const Analysis> noise, Figure figure) {
   const double a = figure(before);
   // Work of a step that the recording cut off may be missing at the edges.
   const double threshold = std::max({0.5, 0.005 * a, farthest(a, noise, figure)});
   return {std::move(what), "", a, figure(after), threshold, true};
 }
 
-Comparison timed(std::string what, const Analysis& before, const Analysis& after, std::span<const Analysis> noise,
-                 Figure figure) {
+Comparison timed(std::string what, const Analysis& before, const Analysis& after,
+                 std::span<const Analysis> noise, Figure figure) {
   const double a = figure(before);
   double error = std::hypot(stepError(before), stepError(after));
   if (!noise.empty()) {
@@ -91,7 +94,12 @@ Comparison timed(std::string what, const Analysis& before, const Analysis& after
     for (const Analysis& run : noise) runs.push_back(static_cast<std::int64_t>(figure(run)));
     error = std::hypot(error, spread(runs));
   }
-  return {std::move(what), "ns", a, figure(after), std::max(kNoiseSigmas * error, kLeastNoise * a), false};
+  return {std::move(what),
+          "ns",
+          a,
+          figure(after),
+          std::max(kNoiseSigmas * error, kLeastNoise * a),
+          false};
 }
 
 double stepTime(const Analysis& analysis) {
@@ -106,17 +114,22 @@ double peakMemory(const Analysis& analysis) {
 
 }  // namespace
 
-std::vector<Comparison> compareRuns(const Analysis& before, const Analysis& after, std::span<const Analysis> noise) {
+std::vector<Comparison> compareRuns(const Analysis& before, const Analysis& after,
+                                    std::span<const Analysis> noise) {
   std::vector<Comparison> out;
   for (const auto& [what, figure] :
-       {std::pair<const char*, Figure>("kernels per step",
-                                       [](const Analysis& run) { return perStep(run, countKernels(run)); }),
-        std::pair<const char*, Figure>("synchronisations per step",
-                                       [](const Analysis& run) { return perStep(run, countSyncs(run)); }),
-        std::pair<const char*, Figure>("copies per step",
-                                       [](const Analysis& run) { return perStep(run, run.of<CopyStats>().stepCount); }),
+       {std::pair<const char*, Figure>(
+            "kernels per step",
+            [](const Analysis& run) { return perStep(run, countKernels(run)); }),
         std::pair<const char*, Figure>(
-            "memsets per step", [](const Analysis& run) { return perStep(run, run.of<CopyStats>().stepMemsets); })}) {
+            "synchronisations per step",
+            [](const Analysis& run) { return perStep(run, countSyncs(run)); }),
+        std::pair<const char*, Figure>(
+            "copies per step",
+            [](const Analysis& run) { return perStep(run, run.of<CopyStats>().stepCount); }),
+        std::pair<const char*, Figure>("memsets per step", [](const Analysis& run) {
+          return perStep(run, run.of<CopyStats>().stepMemsets);
+        })}) {
     out.push_back(counted(what, before, after, noise, figure));
   }
   if (before.of<MemoryTables>().all.present && after.of<MemoryTables>().all.present) {
@@ -150,27 +163,31 @@ std::vector<Comparison> byDifference(const TimesByName& byName, std::string_view
 }
 
 template <class Rows, class Time>
-TimesByName timesByName(const Rows& before, double beforeSteps, const Rows& after, double afterSteps, Time time) {
+TimesByName timesByName(const Rows& before, double beforeSteps, const Rows& after,
+                        double afterSteps, Time time) {
   TimesByName byName;
-  for (const auto& row : before) byName[row.name].first += static_cast<double>(time(row)) / beforeSteps;
-  for (const auto& row : after) byName[row.name].second += static_cast<double>(time(row)) / afterSteps;
+  for (const auto& row : before)
+    byName[row.name].first += static_cast<double>(time(row)) / beforeSteps;
+  for (const auto& row : after)
+    byName[row.name].second += static_cast<double>(time(row)) / afterSteps;
   return byName;
 }
 
 }  // namespace
 
 std::vector<Comparison> compareKernels(const Analysis& before, const Analysis& after) {
-  return byDifference(
-      timesByName(before.of<KernelTable>(), static_cast<double>(before.stepCount()), after.of<KernelTable>(),
-                  static_cast<double>(after.stepCount()), [](const KernelRow& row) { return row.stepNs; }),
-      "kernel ");
+  return byDifference(timesByName(before.of<KernelTable>(), static_cast<double>(before.stepCount()),
+                                  after.of<KernelTable>(), static_cast<double>(after.stepCount()),
+                                  [](const KernelRow& row) { return row.stepNs; }),
+                      "kernel ");
 }
 
 std::vector<Comparison> compareOperators(const Analysis& before, const Analysis& after) {
-  return byDifference(timesByName(before.of<OperatorTables>().byName, static_cast<double>(before.stepCount()),
-                                  after.of<OperatorTables>().byName, static_cast<double>(after.stepCount()),
-                                  [](const OperatorRow& row) { return row.stepSelfNs + row.stepDeviceNs; }),
-                      "operator ");
+  return byDifference(
+      timesByName(before.of<OperatorTables>().byName, static_cast<double>(before.stepCount()),
+                  after.of<OperatorTables>().byName, static_cast<double>(after.stepCount()),
+                  [](const OperatorRow& row) { return row.stepSelfNs + row.stepDeviceNs; }),
+      "operator ");
 }
 
 std::vector<Comparison> compareLedgers(const Analysis& before, const Analysis& after) {
@@ -182,8 +199,8 @@ std::vector<Comparison> compareLedgers(const Analysis& before, const Analysis& a
   std::vector<Comparison> out;
   for (std::size_t i = 0; i < kCauseCount; ++i) {
     if (a.ns[i] == 0 && b.ns[i] == 0) continue;
-    out.push_back({std::string(causeLabel(static_cast<Cause>(i))), "ns", static_cast<double>(a.ns[i]),
-                   static_cast<double>(b.ns[i]), threshold, false});
+    out.push_back({std::string(causeLabel(static_cast<Cause>(i))), "ns",
+                   static_cast<double>(a.ns[i]), static_cast<double>(b.ns[i]), threshold, false});
   }
   return out;
 }

@@ -28,7 +28,8 @@ void PathTimeSums::addDevice(StepTime time) {
 }
 
 void PathTimeSums::compact() {
-  std::ranges::sort(times_, {}, [](const StepTime& time) { return std::tuple(time.path, time.step); });
+  std::ranges::sort(times_, {},
+                    [](const StepTime& time) { return std::tuple(time.path, time.step); });
   std::size_t kept = 0;
   for (const StepTime& time : times_) {
     if (kept > 0 && times_[kept - 1].path == time.path && times_[kept - 1].step == time.step) {
@@ -47,7 +48,8 @@ std::vector<PathTimes> PathTimeSums::byPath() {
     const PathTree::Path path = times_[from].path;
     while (to < times_.size() && times_[to].path == path) ++to;
     const auto device = deviceNs_.find(path);
-    out.push_back({path, std::span(times_).subspan(from, to - from), device == deviceNs_.end() ? 0 : device->second});
+    out.push_back({path, std::span(times_).subspan(from, to - from),
+                   device == deviceNs_.end() ? 0 : device->second});
   }
   return out;
 }

@@ -25,10 +25,12 @@ constexpr int kResamples = 1000;
 /// A change of less than this share of the step is nobody's concern.
 constexpr double kFloor = 0.002;
 
-/// A name without the parts that change in the next run, or after an edit elsewhere in a file. These are addresses
+/// A name without the parts that change in the next run, or after an edit elsewhere in a file.
+/// These are addresses
 /// ("<built-in method at 0x7f…>") and the lines of Python's functions ("train.py(22): step").
 std::string nameAlike(std::string_view name) {
-  constexpr std::string_view kAddress = " at 0x", kHex = "0123456789abcdefABCDEF", kDigits = "0123456789";
+  constexpr std::string_view kAddress = " at 0x", kHex = "0123456789abcdefABCDEF",
+                             kDigits = "0123456789";
   std::string out(name);
   for (std::size_t at = out.find(kAddress); at != std::string::npos; at = out.find(kAddress, at))
     out.erase(at, std::min(out.find_first_not_of(kHex, at + kAddress.size()), out.size()) - at);
@@ -51,19 +53,22 @@ class TreeBuilder {
         feeder_(analysis.steps.thread),
         tree_(tree) {}
 
-  /// Markers bear the number of their step in their name, and their category may be all that identifies them, as it is
-  /// of the frames of a Python program.
+  /// Markers bear the number of their step in their name, and their category may be all that
+  /// identifies them, as it is of the frames of a Python program.
   prof::Status sortNames() {
     using prof::Range;
     const StringId python = store_.find("python_function");
     std::unordered_set<std::uint64_t> seen;
-    return store_.scan<&Range::category, &Range::name>({}, [&](std::uint64_t, auto category, auto name) {
-      for (std::size_t i = 0; i < name.size(); ++i) {
-        if (!seen.insert((std::uint64_t{category[i].value} << 32) | name[i].value).second) continue;
-        if (isStepMarker(store_.text(category[i]), store_.text(name[i]))) leftOut_.insert(name[i]);
-        if (category[i] == python && python) frames_.insert(name[i]);
-      }
-    });
+    return store_.scan<&Range::category, &Range::name>(
+        {}, [&](std::uint64_t, auto category, auto name) {
+          for (std::size_t i = 0; i < name.size(); ++i) {
+            if (!seen.insert((std::uint64_t{category[i].value} << 32) | name[i].value).second)
+              continue;
+            if (isStepMarker(store_.text(category[i]), store_.text(name[i])))
+              leftOut_.insert(name[i]);
+            if (category[i] == python && python) frames_.insert(name[i]);
+          }
+        });
   }
 
   [[nodiscard]] bool hasFrames() const { return !frames_.empty(); }
@@ -74,13 +79,15 @@ class TreeBuilder {
     const LaunchIndex launches(timeline);
     nest(timeline, window, launches);
     for (const DeviceSpan& span : timeline.device) {
-      if (span.startNs < window.startNs || span.startNs >= window.endNs || !only_.holds(span.queue)) continue;
+      if (span.startNs < window.startNs || span.startNs >= window.endNs || !only_.holds(span.queue))
+        continue;
       const HostSpan* launch = launches.find(span);
       // Work that the host itself executed in place is in its own time.
       if (launch == nullptr || launch->startNs == span.startNs) continue;
       const std::size_t step = indexAt(launch->startNs);
       if (step == kNone) continue;
-      times_.addDevice({pathAt(*launch), static_cast<std::uint32_t>(step), span.endNs - span.startNs});
+      times_.addDevice(
+          {pathAt(*launch), static_cast<std::uint32_t>(step), span.endNs - span.startNs});
     }
   }
 
@@ -106,12 +113,14 @@ class TreeBuilder {
     return tree_.below(parent, alike->second);
   }
 
-  /// Only of threads that feed the device: what workers and queues do meanwhile is no part of a step's progress.
+  /// Only of threads that feed the device: what workers and queues do meanwhile is no part of a
+  /// step's progress.
   void nest(const Timeline& timeline, prof::TimeWindow window, const LaunchIndex& launches) {
     nested_.clear();
     std::unordered_map<prof::ThreadId, std::vector<const HostSpan*>> byThread;
     for (const HostSpan& span : timeline.host) {
-      const bool names = span.activity == Activity::Operator || span.activity == Activity::Annotation ||
+      const bool names = span.activity == Activity::Operator ||
+                         span.activity == Activity::Annotation ||
                          span.activity == Activity::LoaderWait;
       const bool feeds = launches.isLaunching(span.thread) || span.thread == feeder_;
       if (feeds && names && only_.holds(span.thread) && !leftOut_.contains(span.name))
@@ -131,16 +140,18 @@ class TreeBuilder {
       }
     }
   }
-  /// A range may be longer than a step: each has its part. A child may end after its parent; it is then a part of that
-  /// only as long as the parent lasts.
+  /// A range may be longer than a step: each has its part. A child may end after its parent; it is
+  /// then a part of that only as long as the parent lasts.
   void addHost(const Nested& span, const Nested* parent, prof::TimeWindow window) {
     const bool beganBefore = span.startNs < window.startNs && window.startNs > firstWindowNs_;
     if (beganBefore || span.startNs >= window.endNs) return;
     share(span.path, 1, span.startNs, span.endNs);
-    if (parent != nullptr) share(parent->path, -1, span.startNs, std::min(span.endNs, parent->endNs));
+    if (parent != nullptr)
+      share(parent->path, -1, span.startNs, std::min(span.endNs, parent->endNs));
   }
   void share(Path path, int sign, TimeNs startNs, TimeNs endNs) {
-    auto step = std::partition_point(steps_.begin(), steps_.end(), [&](const Step& s) { return s.endNs <= startNs; });
+    auto step = std::partition_point(steps_.begin(), steps_.end(),
+                                     [&](const Step& s) { return s.endNs <= startNs; });
     for (; step != steps_.end() && step->startNs < endNs; ++step) {
       const TimeNs ns = std::min(endNs, step->endNs) - std::max(startNs, step->startNs);
       times_.add({path, static_cast<std::uint32_t>(step - steps_.begin()), sign * ns});
@@ -182,15 +193,17 @@ std::vector<Step> stepsOf(const Analysis& analysis) {
 }
 
 prof::Status build(const Analysis& analysis, TreeBuilder& builder) {
-  return forEachChunk(*analysis.store, analysis.window, [&](const Timeline& timeline, prof::TimeWindow window) {
-    builder.add(timeline, window);
-    return prof::Status();
-  });
+  return forEachChunk(*analysis.store, analysis.window,
+                      [&](const Timeline& timeline, prof::TimeWindow window) {
+                        builder.add(timeline, window);
+                        return prof::Status();
+                      });
 }
 
 /// Stacks of one run alone would leave nothing in the place that it has in the other.
-prof::Result<std::pair<PathTimeSums, PathTimeSums>> timesOf(const Analysis& before, const Analysis& after,
-                                                            PathTree& tree, bool& framesLeftOut) {
+prof::Result<std::pair<PathTimeSums, PathTimeSums>> timesOf(const Analysis& before,
+                                                            const Analysis& after, PathTree& tree,
+                                                            bool& framesLeftOut) {
   TreeBuilder a(before, stepsOf(before), tree), b(after, stepsOf(after), tree);
   for (TreeBuilder* builder : {&a, &b}) {
     if (auto status = builder->sortNames(); !status) return status.error();
@@ -261,14 +274,17 @@ std::pair<std::int64_t, std::int64_t> bootstrapInterval(std::span<const std::int
   return {changes[kResamples * 25 / 1000], changes[kResamples * 975 / 1000 - 1]};
 }
 
-Difference compareSteps(std::string path, std::span<const std::int64_t> before, std::span<const std::int64_t> after,
-                        std::int64_t floorNs) {
-  Difference difference{.path = std::move(path), .before = spreadOf(before), .after = spreadOf(after)};
+Difference compareSteps(std::string path, std::span<const std::int64_t> before,
+                        std::span<const std::int64_t> after, std::int64_t floorNs) {
+  Difference difference{
+      .path = std::move(path), .before = spreadOf(before), .after = spreadOf(after)};
   difference.changeNs = difference.after.medianNs - difference.before.medianNs;
   difference.lowNs = difference.highNs = difference.changeNs;
   if (before.empty() || after.empty()) {
     const bool counts = std::abs(difference.changeNs) > floorNs;
-    difference.verdict = !counts ? DiffVerdict::Same : before.empty() ? DiffVerdict::New : DiffVerdict::Gone;
+    difference.verdict = !counts          ? DiffVerdict::Same
+                         : before.empty() ? DiffVerdict::New
+                                          : DiffVerdict::Gone;
     return difference;
   }
   // One step shows nothing of its noise.
@@ -291,7 +307,8 @@ prof::Result<RunDiff> diffRuns(const Analysis& before, const Analysis& after) {
   const auto floor = static_cast<std::int64_t>(kFloor * static_cast<double>(medianOf(stepsA)));
   diff.stepsBefore = !before.steps.steadyWithin(before.window).empty();
   diff.stepsAfter = !after.steps.steadyWithin(after.window).empty();
-  diff.step = compareSteps(diff.stepsBefore || diff.stepsAfter ? "step" : "run", stepsA, stepsB, floor);
+  diff.step =
+      compareSteps(diff.stepsBefore || diff.stepsAfter ? "step" : "run", stepsA, stepsB, floor);
   diff.pathsBefore = a.size();
   diff.pathsAfter = b.size();
   // Either may be null.
@@ -300,7 +317,8 @@ prof::Result<RunDiff> diffRuns(const Analysis& before, const Analysis& after) {
     const auto to = y == nullptr ? std::vector<std::int64_t>() : y->byStep(stepsB.size());
     if (std::abs(medianOf(to) - medianOf(from)) <= floor) return;
     const std::string path = tree.text((x == nullptr ? y : x)->path);
-    Difference difference = compareSteps(path.empty() ? "(outside of operators)" : path, from, to, floor);
+    Difference difference =
+        compareSteps(path.empty() ? "(outside of operators)" : path, from, to, floor);
     if (x != nullptr) difference.deviceBeforeNs = mean(x->deviceNs, stepsA.size());
     if (y != nullptr) difference.deviceAfterNs = mean(y->deviceNs, stepsB.size());
     diff.tree.push_back(std::move(difference));
@@ -314,7 +332,9 @@ prof::Result<RunDiff> diffRuns(const Analysis& before, const Analysis& after) {
     if (isOfB) ++y;
   }
   std::sort(diff.tree.begin(), diff.tree.end(), [](const Difference& x, const Difference& y) {
-    return std::abs(x.changeNs) != std::abs(y.changeNs) ? std::abs(x.changeNs) > std::abs(y.changeNs) : x.path < y.path;
+    return std::abs(x.changeNs) != std::abs(y.changeNs)
+               ? std::abs(x.changeNs) > std::abs(y.changeNs)
+               : x.path < y.path;
   });
   return diff;
 }

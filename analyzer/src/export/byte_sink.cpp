@@ -63,7 +63,9 @@ class GzipSink final : public FileSink {
 class ZstdSink final : public FileSink {
  public:
   explicit ZstdSink(File file)
-      : FileSink(std::move(file)), context_(ZSTD_createCCtx(), &ZSTD_freeCCtx), out_(kBufferBytes) {}
+      : FileSink(std::move(file)),
+        context_(ZSTD_createCCtx(), &ZSTD_freeCCtx),
+        out_(kBufferBytes) {}
 
  protected:
   bool put(std::string_view bytes, bool last) override {
@@ -86,7 +88,9 @@ class ZstdSink final : public FileSink {
 
 prof::Result<std::unique_ptr<ByteSink>> ByteSink::create(const std::filesystem::path& path) {
   File file(std::fopen(path.c_str(), "wbe"));
-  if (!file) return prof::Error{fmt::format("{}: cannot be written: {}", path.string(), prof::fileProblem(errno))};
+  if (!file)
+    return prof::Error{
+        fmt::format("{}: cannot be written: {}", path.string(), prof::fileProblem(errno))};
   std::unique_ptr<ByteSink> sink;
   if (path.extension() == ".gz") {
     sink = std::make_unique<GzipSink>(std::move(file));
@@ -107,7 +111,8 @@ void ByteSink::drain() {
 prof::Status ByteSink::finish() {
   if (problem_.empty() && !put(buffer_, true)) problem_ = prof::fileProblem(errno);
   buffer_.clear();
-  if (!problem_.empty()) return prof::Error{fmt::format("{}: cannot be written: {}", path_.string(), problem_)};
+  if (!problem_.empty())
+    return prof::Error{fmt::format("{}: cannot be written: {}", path_.string(), problem_)};
   return {};
 }
 

@@ -11,8 +11,8 @@
 
 namespace lacuna::analyzer {
 
-/// A file that is written from front to back, compressed when its name ends in .gz or .zst. A failure is remembered and
-/// answered by finish().
+/// A file that is written from front to back, compressed when its name ends in .gz or .zst. A
+/// failure is remembered and answered by finish().
 class ByteSink {
  public:
   static prof::Result<std::unique_ptr<ByteSink>> create(const std::filesystem::path& path);

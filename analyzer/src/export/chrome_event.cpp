@@ -14,7 +14,8 @@ namespace {
 /// Nanoseconds as microseconds, with three decimals where there are any.
 void appendMicroseconds(TimeNs ns, std::string& out) {
   const bool negative = ns < 0;
-  const auto magnitude = negative ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
+  const auto magnitude =
+      negative ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
   if (negative) out += '-';
   fmt::format_to(std::back_inserter(out), "{}", magnitude / 1000);
   if (magnitude % 1000 != 0) fmt::format_to(std::back_inserter(out), ".{:03}", magnitude % 1000);
@@ -65,13 +66,14 @@ void ChromeEvent::putPlace(const ChromePlaces::Place& place) {
   if (!place.tid.empty()) put("tid", place.tid);
 }
 
-void ChromeEvent::begin(char phase, ArgTable table, prof::ArgSetId set, std::string_view category, prof::StringId name,
-                        const ChromePlaces::Place& place, TimeNs startNs) {
+void ChromeEvent::begin(char phase, ArgTable table, prof::ArgSetId set, std::string_view category,
+                        prof::StringId name, const ChromePlaces::Place& place, TimeNs startNs) {
   beginNamed(phase, table, set, category, store_.text(name), place, startNs);
 }
 
-void ChromeEvent::beginNamed(char phase, ArgTable table, prof::ArgSetId set, std::string_view category,
-                             std::string_view name, const ChromePlaces::Place& place, TimeNs startNs) {
+void ChromeEvent::beginNamed(char phase, ArgTable table, prof::ArgSetId set,
+                             std::string_view category, std::string_view name,
+                             const ChromePlaces::Place& place, TimeNs startNs) {
   set_ = set;
   shape_.read(set, table);
   out_ = "{";
@@ -167,7 +169,8 @@ void ChromeEvent::impliedFlows() {
     putPlace(*place_);
     putTime("ts", startNs_);
     const std::string_view constant = line.substr(third + 1);
-    if (!constant.empty()) put(constant.substr(1, constant.find('=') - 1), constant.substr(constant.find('=') + 1));
+    if (!constant.empty())
+      put(constant.substr(1, constant.find('=') - 1), constant.substr(constant.find('=') + 1));
     close();
   }
 }

@@ -16,12 +16,16 @@
 
 namespace lacuna::analyzer {
 
-/// Writes the list of events of Chrome JSON, one after the other: begin(), what the row has, end(). Events of no row
-/// are made of open(), fields and close(), or given whole.
+/// Writes the list of events of Chrome JSON, one after the other: begin(), what the row has, end().
+/// Events of no row are made of open(), fields and close(), or given whole.
 class ChromeEvent {
  public:
   ChromeEvent(const Store& store, const ChromePlaces& places, ByteSink& sink)
-      : store_(store), places_(places), sink_(sink), args_(store), shape_(store, args_, places.isKineto()) {}
+      : store_(store),
+        places_(places),
+        sink_(sink),
+        args_(store),
+        shape_(store, args_, places.isKineto()) {}
 
   /// An event as JSON.
   void give(std::string_view json);
@@ -38,11 +42,11 @@ class ChromeEvent {
   void putPlace(const ChromePlaces::Place& place);
   [[nodiscard]] bool given(std::string_view key) const { return shape_.given(key); }
 
-  void begin(char phase, ArgTable table, prof::ArgSetId set, std::string_view category, prof::StringId name,
-             const ChromePlaces::Place& place, prof::TimeNs startNs);
+  void begin(char phase, ArgTable table, prof::ArgSetId set, std::string_view category,
+             prof::StringId name, const ChromePlaces::Place& place, prof::TimeNs startNs);
   /// The same under a name that is no text of the trace.
-  void beginNamed(char phase, ArgTable table, prof::ArgSetId set, std::string_view category, std::string_view name,
-                  const ChromePlaces::Place& place, prof::TimeNs startNs);
+  void beginNamed(char phase, ArgTable table, prof::ArgSetId set, std::string_view category,
+                  std::string_view name, const ChromePlaces::Place& place, prof::TimeNs startNs);
   void length(prof::TimeNs durNs);
   /// The source of the arguments that are columns.
   [[nodiscard]] ArgSource& source() { return source_; }
@@ -72,7 +76,9 @@ class ChromeEvent {
   /// Writes what the shape has beyond the columns, and ends the event.
   void end(ArgTable table);
 
-  static bool isShapes(std::string_view text) { return text.starts_with('[') && json::isValid(text); }
+  static bool isShapes(std::string_view text) {
+    return text.starts_with('[') && json::isValid(text);
+  }
 
  private:
   void impliedFlows();
@@ -85,7 +91,8 @@ class ChromeEvent {
       // Readers take numbers of up to 18 digits.
       constexpr std::int64_t kMost = 999'999'999'999'999'999;
       const auto payload = static_cast<std::int64_t>(row.payload);
-      const bool isPlain = row.payloadType == prof::PayloadType::I64 && payload >= -kMost && payload <= kMost;
+      const bool isPlain =
+          row.payloadType == prof::PayloadType::I64 && payload >= -kMost && payload <= kMost;
       if (column == "payload" || column == "payloadType") return isPlain;
       return column == "text" && isShapes(source_.text);
     } else if constexpr (std::is_same_v<Row, prof::Allocation>) {

@@ -59,7 +59,8 @@ class ChromeExport {
     std::string lost;
     const auto count = [&]<class Row>() {
       if (store_.rows<Row>() == 0) return;
-      lost += fmt::format("{}{} rows of {}", lost.empty() ? "" : ", ", store_.rows<Row>(), Row::kName);
+      lost +=
+          fmt::format("{}{} rows of {}", lost.empty() ? "" : ", ", store_.rows<Row>(), Row::kName);
     };
     count.operator()<prof::CpuSample>();
     count.operator()<prof::ThreadSpan>();
@@ -69,12 +70,14 @@ class ChromeExport {
     count.operator()<prof::PythonSample>();
     count.operator()<prof::GraphNode>();
     if (!lost.empty() && warn_)
-      warn_(fmt::format("Chrome JSON has no place for {}; .lcn, .pftrace and .sqlite hold them", lost));
+      warn_(fmt::format("Chrome JSON has no place for {}; .lcn, .pftrace and .sqlite hold them",
+                        lost));
   }
   void warnOfLostSamples() const {
     if (lostSamples_ > 0 && warn_) {
-      warn_(fmt::format("Chrome JSON has no place for {} samples of counters that are no numbers (NaN, Infinity)",
-                        lostSamples_));
+      warn_(fmt::format(
+          "Chrome JSON has no place for {} samples of counters that are no numbers (NaN, Infinity)",
+          lostSamples_));
     }
   }
   void range(const prof::Range& row) {
@@ -91,7 +94,8 @@ class ChromeExport {
     event_.end(ArgTable::Range);
     if (isAsync && !isOpen) asyncEnd(row);
   }
-  /// The end of a range that begins and ends anywhere; their id, however it is written, joins the two.
+  /// The end of a range that begins and ends anywhere; their id, however it is written, joins the
+  /// two.
   void asyncEnd(const prof::Range& row) {
     const ChromePlaces::Place& place = places_.of(row.endThread ? row.endThread : row.thread);
     event_.open();
@@ -105,7 +109,8 @@ class ChromeExport {
     }
     event_.close();
   }
-  /// Ranges of our own recordings have columns that Kineto knows no words for, and no shape that could name them.
+  /// Ranges of our own recordings have columns that Kineto knows no words for, and no shape that
+  /// could name them.
   void ownRangeArgs(const prof::Range& row) {
     if (row.correlation != 0) event_.shape().add("=External id");
     if (row.payloadType == prof::PayloadType::I64 || row.payloadType == prof::PayloadType::U64) {
@@ -116,8 +121,9 @@ class ChromeExport {
   }
   void call(const prof::ApiCall& row) {
     if (places_.hasOperatorQueues() && store_.text(row.name) == kOperatorCall) return;
-    event_.begin('X', ArgTable::ApiCall, row.args, row.kind == prof::ApiKind::Driver ? "cuda_driver" : "cuda_runtime",
-                 row.name, places_.of(row.thread), row.startNs);
+    event_.begin('X', ArgTable::ApiCall, row.args,
+                 row.kind == prof::ApiKind::Driver ? "cuda_driver" : "cuda_runtime", row.name,
+                 places_.of(row.thread), row.startNs);
     event_.length(row.durNs);
     event_.source().correlation = row.correlation;
     event_.putOwnColumns(row);
@@ -125,7 +131,8 @@ class ChromeExport {
   }
   void kernel(const prof::Kernel& row) {
     if (places_.isOperatorQueue(row.queue)) return;
-    event_.begin('X', ArgTable::Kernel, row.args, "kernel", row.name, places_.of(row.queue), row.startNs);
+    event_.begin('X', ArgTable::Kernel, row.args, "kernel", row.name, places_.of(row.queue),
+                 row.startNs);
     event_.length(row.durNs);
     event_.source().correlation = row.correlation;
     event_.source().registers = row.registersPerThread;
@@ -140,7 +147,8 @@ class ChromeExport {
     event_.end(ArgTable::Kernel);
   }
   void copy(const prof::Memcpy& row) {
-    event_.begin('X', ArgTable::Memcpy, row.args, "gpu_memcpy", row.name, places_.of(row.queue), row.startNs);
+    event_.begin('X', ArgTable::Memcpy, row.args, "gpu_memcpy", row.name, places_.of(row.queue),
+                 row.startNs);
     event_.length(row.durNs);
     event_.source().correlation = row.correlation;
     event_.source().bytes = row.bytes;
@@ -150,7 +158,8 @@ class ChromeExport {
     event_.end(ArgTable::Memcpy);
   }
   void memset(const prof::Memset& row) {
-    event_.begin('X', ArgTable::Memset, row.args, "gpu_memset", row.name, places_.of(row.queue), row.startNs);
+    event_.begin('X', ArgTable::Memset, row.args, "gpu_memset", row.name, places_.of(row.queue),
+                 row.startNs);
     event_.length(row.durNs);
     event_.source().correlation = row.correlation;
     event_.source().bytes = row.bytes;
@@ -160,7 +169,8 @@ class ChromeExport {
     event_.end(ArgTable::Memset);
   }
   void sync(const prof::Sync& row) {
-    event_.begin('X', ArgTable::Sync, row.args, "cuda_sync", row.name, places_.of(row.queue, row.thread), row.startNs);
+    event_.begin('X', ArgTable::Sync, row.args, "cuda_sync", row.name,
+                 places_.of(row.queue, row.thread), row.startNs);
     event_.length(row.durNs);
     event_.source().correlation = row.correlation;
     event_.source().eventId = row.eventId;
@@ -169,13 +179,14 @@ class ChromeExport {
     event_.end(ArgTable::Sync);
   }
   void overhead(const prof::Overhead& row) {
-    event_.begin('X', ArgTable::Overhead, row.args, "overhead", row.name, places_.of(row.thread), row.startNs);
+    event_.begin('X', ArgTable::Overhead, row.args, "overhead", row.name, places_.of(row.thread),
+                 row.startNs);
     event_.length(row.durNs);
     event_.end(ArgTable::Overhead);
   }
   void mark(const prof::Mark& row) {
-    event_.begin('i', ArgTable::Mark, row.args, store_.text(row.category), row.name, places_.of(row.thread),
-                 row.timeNs);
+    event_.begin('i', ArgTable::Mark, row.args, store_.text(row.category), row.name,
+                 places_.of(row.thread), row.timeNs);
     if (!row.args || !places_.isKineto()) event_.putUnlessGiven("s", "\"t\"");
     event_.putOwnColumns(row);
     event_.end(ArgTable::Mark);
@@ -183,13 +194,15 @@ class ChromeExport {
   void allocation(const prof::Allocation& row) {
     if (places_.isKineto() && !row.args && isOfTotals(store_.text(row.op))) return;
     static const ChromePlaces::Place kNowhere{"0", "0"};
-    const bool isSegment = row.action == prof::MemoryAction::Reserve || row.action == prof::MemoryAction::Release;
+    const bool isSegment =
+        row.action == prof::MemoryAction::Reserve || row.action == prof::MemoryAction::Release;
     event_.beginNamed('i', ArgTable::Allocation, row.args, "cpu_instant_event",
                       isSegment ? kReservedMemory : std::string_view("[memory]"),
                       places_.has(row.thread) ? places_.of(row.thread) : kNowhere, row.timeNs);
     if (!row.args || !places_.isKineto()) event_.putUnlessGiven("s", "\"t\"");
     event_.source().bytes = row.bytes;
-    event_.source().freed = row.action == prof::MemoryAction::Free || row.action == prof::MemoryAction::ExternalFree ||
+    event_.source().freed = row.action == prof::MemoryAction::Free ||
+                            row.action == prof::MemoryAction::ExternalFree ||
                             row.action == prof::MemoryAction::Release;
     event_.source().address = row.address;
     event_.source().deviceIndex = places_.of(row.device).index;
@@ -220,12 +233,15 @@ class ChromeExport {
     event_.put("tid", tid.empty() ? "0" : tid);
     event_.putTime("ts", row.timeNs);
     std::string arguments = "{";
-    json::appendQuoted(arguments, store_.text(track.unit).empty() ? "value" : store_.text(track.unit));
+    json::appendQuoted(arguments,
+                       store_.text(track.unit).empty() ? "value" : store_.text(track.unit));
     event_.put("args", arguments + fmt::format(": {}}}", row.value));
     event_.close();
   }
   void flow(const prof::Flow& row) {
-    const char phase = row.phase == prof::FlowPhase::Begin ? 's' : row.phase == prof::FlowPhase::Step ? 't' : 'f';
+    const char phase = row.phase == prof::FlowPhase::Begin  ? 's'
+                       : row.phase == prof::FlowPhase::Step ? 't'
+                                                            : 'f';
     event_.begin(phase, ArgTable::Flow, row.args, store_.text(row.category), row.name,
                  places_.of(row.queue, row.thread), row.timeNs);
     // Points of a flow are joined by category, name and id, so the format wants all three.

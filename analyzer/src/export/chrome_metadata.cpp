@@ -17,7 +17,8 @@ std::int32_t rankIn(std::string_view distributedInfo) {
   simdjson::dom::parser parser;
   simdjson::dom::element value;
   std::int64_t rank = -1;
-  if (parser.parse(simdjson::padded_string(distributedInfo)).get(value) != simdjson::SUCCESS) return -1;
+  if (parser.parse(simdjson::padded_string(distributedInfo)).get(value) != simdjson::SUCCESS)
+    return -1;
   return value["rank"].get(rank) == simdjson::SUCCESS ? static_cast<std::int32_t>(rank) : -1;
 }
 
@@ -68,14 +69,17 @@ void ChromeMetadata::describeRanks() {
     const auto number = json::integerOf(pid);
     const bool isNumber = number && *number >= 0 && *number <= std::int64_t{UINT32_MAX};
     if (row.rank == (isNumber ? headRank : -1)) continue;
-    event_.give(fmt::format(
-        "{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": 0, \"ts\": 0, \"args\": {{\"rank\": {}}}}}",
-        kRankEvent, pid, row.rank));
+    event_.give(
+        fmt::format("{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": 0, \"ts\": 0, "
+                    "\"args\": {{\"rank\": {}}}}}",
+                    kRankEvent, pid, row.rank));
   }
 }
 
 void ChromeMetadata::describeClock() {
-  if (store_.rows<prof::Clock>() == 0 || places_.environment().contains("chrome.baseTimeNanoseconds")) return;
+  if (store_.rows<prof::Clock>() == 0 ||
+      places_.environment().contains("chrome.baseTimeNanoseconds"))
+    return;
   const auto clock = store_.row<prof::Clock>(0);
   std::int64_t baseNs = 0;
   if (__builtin_sub_overflow(clock.realtimeNs, clock.timeNs, &baseNs) || baseNs == 0) return;
@@ -88,7 +92,8 @@ std::string ChromeMetadata::metadataOf(const prof::Environment& row) const {
   json::appendChecked(sound, text);
   if (sound.starts_with('{')) return sound;
   std::string unreadable =
-      "{\"ph\": \"M\", \"name\": \"unreadable\", \"pid\": 0, \"tid\": 0, \"ts\": 0, \"args\": {\"text\": ";
+      "{\"ph\": \"M\", \"name\": \"unreadable\", \"pid\": 0, \"tid\": 0, \"ts\": 0, \"args\": "
+      "{\"text\": ";
   json::appendQuoted(unreadable, text);
   return unreadable + "}}";
 }
@@ -98,7 +103,8 @@ std::string ChromeMetadata::withOwnPid(const prof::Environment& row) const {
   if (!places_.isRenamed(row.process)) return text;
   constexpr std::string_view kKey = "\"pid\"";
   const std::size_t key = text.find(kKey);
-  const std::size_t colon = key == std::string::npos ? key : text.find_first_not_of(" \t\r\n", key + kKey.size());
+  const std::size_t colon =
+      key == std::string::npos ? key : text.find_first_not_of(" \t\r\n", key + kKey.size());
   if (colon == std::string::npos || text[colon] != ':') return text;
   const std::size_t from = text.find_first_not_of(" \t\r\n", colon + 1);
   if (from == std::string::npos) return text;
@@ -133,12 +139,14 @@ void ChromeMetadata::describeOwnTrace() {
     list += list.empty() ? "" : ", ";
     list += fmt::format("{{\"id\": {}, \"name\": ", device.index);
     json::appendQuoted(list, store_.text(device.name));
-    list += fmt::format(", \"totalGlobalMem\": {}, \"computeMajor\": {}, \"computeMinor\": {}, \"numSms\": {}}}",
-                        device.memoryBytes, device.computeMajor, device.computeMinor, device.multiprocessors);
+    list += fmt::format(
+        ", \"totalGlobalMem\": {}, \"computeMajor\": {}, \"computeMinor\": {}, \"numSms\": {}}}",
+        device.memoryBytes, device.computeMajor, device.computeMinor, device.multiprocessors);
   }
   if (!list.empty()) addTail("deviceProperties", "[" + list + "]");
   addTail(kOwnChromeMember,
-          fmt::format("{{\"externalId\": \"correlation\", \"environment\": {{{}}}}}", ownEnvironment()));
+          fmt::format("{{\"externalId\": \"correlation\", \"environment\": {{{}}}}}",
+                      ownEnvironment()));
   addTail("displayTimeUnit", "\"ms\"");
   describeClock();
 }
@@ -146,7 +154,8 @@ void ChromeMetadata::describeOwnTrace() {
 std::string ChromeMetadata::ownEnvironment() const {
   std::string out;
   for (const auto& [key, value] : places_.environment()) {
-    if (key.starts_with("chrome.") || key.starts_with("merge.") || key.starts_with("input") || key == "source.format")
+    if (key.starts_with("chrome.") || key.starts_with("merge.") || key.starts_with("input") ||
+        key == "source.format")
       continue;
     out += out.empty() ? "\n" : ",\n";
     json::appendQuoted(out, key);
@@ -160,8 +169,10 @@ void ChromeMetadata::describeLives() {
   for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) {
     const auto row = store_.row<prof::Process>(i);
     std::string more = fmt::format(", \"exit_code\": {}", row.exitCode);
-    if (row.parent && places_.has(row.parent)) more += fmt::format(", \"parent\": {}", places_.pidOf(row.parent));
-    if (row.commandLine) json::appendQuoted(more += ", \"command_line\": ", store_.text(row.commandLine));
+    if (row.parent && places_.has(row.parent))
+      more += fmt::format(", \"parent\": {}", places_.pidOf(row.parent));
+    if (row.commandLine)
+      json::appendQuoted(more += ", \"command_line\": ", store_.text(row.commandLine));
     life(kLifeOfProcess, places_.pidOf(row.id), "0", row, more);
   }
   for (std::uint64_t i = 0; i < store_.rows<prof::Thread>(); ++i) {
@@ -171,19 +182,21 @@ void ChromeMetadata::describeLives() {
 }
 
 template <class Row>
-void ChromeMetadata::life(std::string_view what, const std::string& pid, const std::string& tid, const Row& row,
-                          std::string_view more) {
-  event_.give(fmt::format(
-      "{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": {}, \"ts\": 0, \"args\": {{\"start_ns\": {}, "
-      "\"end_ns\": {}{}}}}}",
-      what, pid, tid, row.startNs, row.endNs, more));
+void ChromeMetadata::life(std::string_view what, const std::string& pid, const std::string& tid,
+                          const Row& row, std::string_view more) {
+  event_.give(
+      fmt::format("{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": {}, \"ts\": 0, "
+                  "\"args\": {{\"start_ns\": {}, \"end_ns\": {}{}}}}}",
+                  what, pid, tid, row.startNs, row.endNs, more));
 }
 
 void ChromeMetadata::name(std::string_view what, const std::string& pid, const std::string& tid,
                           std::string_view text) {
   if (text.empty()) return;
   std::string event = fmt::format(
-      "{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": {}, \"ts\": 0, \"args\": {{\"name\": ", what, pid, tid);
+      "{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": {}, \"ts\": 0, \"args\": "
+      "{{\"name\": ",
+      what, pid, tid);
   json::appendQuoted(event, text);
   event += "}}";
   event_.give(event);

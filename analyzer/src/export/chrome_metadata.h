@@ -13,8 +13,8 @@
 
 namespace lacuna::analyzer {
 
-/// Writes what Chrome JSON has beside the events of rows: members of the object around them, and events that describe
-/// processes, threads and devices.
+/// Writes what Chrome JSON has beside the events of rows: members of the object around them, and
+/// events that describe processes, threads and devices.
 class ChromeMetadata {
  public:
   ChromeMetadata(const Store& store, const ChromePlaces& places, ChromeEvent& event, ByteSink& sink)
@@ -26,7 +26,8 @@ class ChromeMetadata {
   void writeTail();
 
  private:
-  /// A member that the file had beside its events; the first of a name counts, and the events are ours.
+  /// A member that the file had beside its events; the first of a name counts, and the events are
+  /// ours.
   void addHead(std::string_view key, std::string_view value, std::string& head);
   /// A member of ours, unless the file had one of that name.
   void addTail(std::string_view key, std::string_view json);
@@ -39,13 +40,15 @@ class ChromeMetadata {
   std::string withOwnPid(const prof::Environment& row) const;
   /// Writes processes, devices and the trace itself of a file of ours, in Kineto's words.
   void describeOwnTrace();
-  /// Writes the machine and the program of the recording. Members that an imported file had are written elsewhere.
+  /// Writes the machine and the program of the recording. Members that an imported file had are
+  /// written elsewhere.
   std::string ownEnvironment() const;
   void describeLives();
   template <class Row>
   void life(std::string_view what, const std::string& pid, const std::string& tid, const Row& row,
             std::string_view more);
-  void name(std::string_view what, const std::string& pid, const std::string& tid, std::string_view text);
+  void name(std::string_view what, const std::string& pid, const std::string& tid,
+            std::string_view text);
 
   const Store& store_;
   const ChromePlaces& places_;

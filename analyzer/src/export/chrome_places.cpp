@@ -72,7 +72,8 @@ void ChromePlaces::nameDevices() {
     devices_[row.id] = row;
     if (const auto owner = ownerOf(row); owner != pids_.end()) owners_.insert(owner->first);
   }
-  for (std::uint64_t i = 0; i < store_.rows<prof::Device>(); ++i) nameDevice(store_.row<prof::Device>(i));
+  for (std::uint64_t i = 0; i < store_.rows<prof::Device>(); ++i)
+    nameDevice(store_.row<prof::Device>(i));
 }
 
 void ChromePlaces::nameQueues() {
@@ -97,7 +98,8 @@ std::string_view ChromePlaces::environment(const std::string& key) const {
   return found == environment_.end() ? std::string_view() : found->second;
 }
 
-std::string ChromePlaces::token(std::string_view what, std::uint32_t id, std::uint64_t number) const {
+std::string ChromePlaces::token(std::string_view what, std::uint32_t id,
+                                std::uint64_t number) const {
   const std::string key = fmt::format("chrome.{}.{}", what, id);
   const auto found = environment_.find(key);
   if (found == environment_.end()) return std::to_string(number);
@@ -112,13 +114,14 @@ void ChromePlaces::nameDevice(const prof::Device& device) {
   const std::string given = givenDevice(device);
   const bool isShared = owners_.size() > 1 && ownerOf(device) != pids_.end();
   const std::string quoted = quotedDevice(device, "");
-  deviceTokens_[device.id] = deviceTokensTaken_.take(given.empty() || isShared ? quoted : given, quoted, [&](int copy) {
-    return quotedDevice(device, fmt::format("#{}", copy));
-  });
+  deviceTokens_[device.id] = deviceTokensTaken_.take(
+      given.empty() || isShared ? quoted : given, quoted,
+      [&](int copy) { return quotedDevice(device, fmt::format("#{}", copy)); });
 }
 
 std::string ChromePlaces::givenDevice(const prof::Device& device) const {
-  const bool isNumber = device.kind == prof::DeviceKind::Cuda || (isKineto_ && device.kind == prof::DeviceKind::Rocm);
+  const bool isNumber =
+      device.kind == prof::DeviceKind::Cuda || (isKineto_ && device.kind == prof::DeviceKind::Rocm);
   const bool isGiven = environment_.contains(fmt::format("chrome.device.{}", device.id.value));
   return isNumber || isGiven ? token("device", device.id.value, device.index) : std::string();
 }
@@ -127,27 +130,32 @@ std::unordered_map<prof::ProcessId, std::string>::const_iterator ChromePlaces::o
     const prof::Device& device) const {
   if (const auto owner = pids_.find(device.process); owner != pids_.end()) return owner;
   const auto filling = filling_.find(device.id);
-  return filling == filling_.end() || filling->second.size() != 1 ? pids_.end() : pids_.find(*filling->second.begin());
+  return filling == filling_.end() || filling->second.size() != 1
+             ? pids_.end()
+             : pids_.find(*filling->second.begin());
 }
 
 std::string ChromePlaces::quotedDevice(const prof::Device& device, std::string_view suffix) const {
   const auto kind = static_cast<std::size_t>(device.kind);
   const auto owner = ownerOf(device);
-  return fmt::format("\"{}:{}{}{}\"", kDeviceNames[std::min(kind, kDeviceNames.size() - 1)], device.index,
-                     owner == pids_.end() ? "" : fmt::format("@{}", unquoted(owner->second)), suffix);
+  return fmt::format(
+      "\"{}:{}{}{}\"", kDeviceNames[std::min(kind, kDeviceNames.size() - 1)], device.index,
+      owner == pids_.end() ? "" : fmt::format("@{}", unquoted(owner->second)), suffix);
 }
 
 void ChromePlaces::nameProcess(const prof::Process& process) {
   const std::string given = token("pid", process.id.value, process.osPid);
-  const std::string name =
-      pidsTaken_.take(given, given, [&](int copy) { return fmt::format("\"{}#{}\"", unquoted(given), copy); });
+  const std::string name = pidsTaken_.take(
+      given, given, [&](int copy) { return fmt::format("\"{}#{}\"", unquoted(given), copy); });
   if (name != given) renamed_.insert(process.id);
   pids_[process.id] = name;
 }
 
-std::string ChromePlaces::tidFor(std::string_view kind, const std::string& pid, const std::string& given) {
+std::string ChromePlaces::tidFor(std::string_view kind, const std::string& pid,
+                                 const std::string& given) {
   UniqueNames& taken = tidsTaken_[fmt::format("{}\n{}", kind, pid)];
-  return taken.take(given, given, [&](int copy) { return fmt::format("\"{}#{}\"", unquoted(given), copy); });
+  return taken.take(given, given,
+                    [&](int copy) { return fmt::format("\"{}#{}\"", unquoted(given), copy); });
 }
 
 ChromePlaces::FlowShifts ChromePlaces::flowShifts(std::string_view what) const {
@@ -157,7 +165,8 @@ ChromePlaces::FlowShifts ChromePlaces::flowShifts(std::string_view what) const {
     const auto last = json::integerOf(environment(fmt::format("merge.input{}.{}", input, what)));
     if (!last) break;
     const auto row = static_cast<std::uint64_t>(*last);
-    if (shifts.empty() || row > shifts.rbegin()->first) shifts[row] = input * static_cast<std::uint64_t>(*stride);
+    if (shifts.empty() || row > shifts.rbegin()->first)
+      shifts[row] = input * static_cast<std::uint64_t>(*stride);
   }
   return shifts;
 }
@@ -169,14 +178,17 @@ std::uint64_t ChromePlaces::flowShift(const FlowShifts& shifts, std::uint32_t id
 
 std::string ChromePlaces::pidOf(const prof::Device& device) const {
   const auto found = deviceTokens_.find(device.id);
-  return found == deviceTokens_.end() ? token("device", device.id.value, device.index) : found->second;
+  return found == deviceTokens_.end() ? token("device", device.id.value, device.index)
+                                      : found->second;
 }
 
 std::string ChromePlaces::pidOf(const prof::CounterTrack& track) const {
-  if (const auto thread = threads_.find(track.thread); thread != threads_.end() && !thread->second.pid.empty()) {
+  if (const auto thread = threads_.find(track.thread);
+      thread != threads_.end() && !thread->second.pid.empty()) {
     return thread->second.pid;
   }
-  if (const auto pid = pids_.find(track.process); pid != pids_.end() && !pid->second.empty()) return pid->second;
+  if (const auto pid = pids_.find(track.process); pid != pids_.end() && !pid->second.empty())
+    return pid->second;
   const auto device = deviceTokens_.find(track.device);
   return device == deviceTokens_.end() ? "0" : device->second;
 }

@@ -11,7 +11,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// The arguments that a row without a shape of its own is given, so that reading the file again gives the same row.
+/// The arguments that a row without a shape of its own is given, so that reading the file again
+/// gives the same row.
 std::string_view defaultShape(ArgTable table) {
   switch (table) {
     case ArgTable::Kernel:
@@ -30,7 +31,8 @@ std::string_view defaultShape(ArgTable table) {
   }
 }
 
-/// The target of a line's value. An event has one of each name, and so have its arguments; flow points may be many.
+/// The target of a line's value. An event has one of each name, and so have its arguments; flow
+/// points may be many.
 std::string memberOf(std::string_view line) {
   if (line.empty() || (line[0] == kShapeFlow && !line.starts_with("~\""))) return std::string(line);
   const bool isField = line[0] == kShapeField || line[0] == kShapeConstant;
@@ -44,11 +46,13 @@ bool isSoundLine(std::string_view line) {
   if (line.size() < 2) return line.empty() || line[0] == kShapeRepeated || line[0] == kShapeStored;
   const std::string_view rest = line.substr(1);
   const auto isMember = [](std::string_view key, std::string_view value) {
-    return json::isValid(fmt::format("{{\"{}\": {}}}", key, value)) && json::isValid(fmt::format("\"{}\"", key));
+    return json::isValid(fmt::format("{{\"{}\": {}}}", key, value)) &&
+           json::isValid(fmt::format("\"{}\"", key));
   };
   const auto isConstant = [&](std::string_view text) {
     const std::size_t equals = text.find('=');
-    return equals != std::string_view::npos && isMember(text.substr(0, equals), text.substr(equals + 1));
+    return equals != std::string_view::npos &&
+           isMember(text.substr(0, equals), text.substr(equals + 1));
   };
   switch (line[0]) {
     case kShapeConstant:
@@ -57,7 +61,8 @@ bool isSoundLine(std::string_view line) {
       if (rest.starts_with('"')) return json::isValid(fmt::format("{{{}}}", rest));
       std::size_t bar = 0;
       for (int i = 0; i < 3 && bar != std::string_view::npos; ++i) bar = rest.find('|', bar + 1);
-      if (bar == std::string_view::npos || (rest[0] != 's' && rest[0] != 't' && rest[0] != 'f')) return false;
+      if (bar == std::string_view::npos || (rest[0] != 's' && rest[0] != 't' && rest[0] != 'f'))
+        return false;
       const std::string_view constant = rest.substr(bar + 1);
       return constant.empty() || (constant[0] == kShapeConstant && isConstant(constant.substr(1)));
     }
@@ -97,7 +102,8 @@ std::string_view ChromeShape::soundShape(prof::StringId shape) {
   const auto [at, isNew] = soundShapes_.try_emplace(shape);
   if (isNew) {
     std::string_view rest = store_.wholeText(shape);
-    std::set<std::string> members{"field pid", "field tid", "field name", "field args"};  // columns have them
+    std::set<std::string> members{"field pid", "field tid", "field name",
+                                  "field args"};  // columns have them
     while (!rest.empty()) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
       if (isSoundLine(line) && members.insert(memberOf(line)).second) {

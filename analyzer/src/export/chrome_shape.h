@@ -14,11 +14,13 @@
 
 namespace lacuna::analyzer {
 
-/// The lines for what an event of Chrome JSON has beside the fields of its row (see arg_rules.h): those of its set of
-/// arguments, and ours. The views that it is given must live until the next read().
+/// The lines for what an event of Chrome JSON has beside the fields of its row (see arg_rules.h):
+/// those of its set of arguments, and ours. The views that it is given must live until the next
+/// read().
 class ChromeShape {
  public:
-  /// `isWhole`: shapes name all that the events of the trace's file had, as those of a Chrome trace do.
+  /// `isWhole`: shapes name all that the events of the trace's file had, as those of a Chrome trace
+  /// do.
   ChromeShape(const Store& store, const Args& args, bool isComplete)
       : store_(store), args_(args), isComplete_(isComplete) {}
 
@@ -30,8 +32,8 @@ class ChromeShape {
   [[nodiscard]] bool given(std::string_view key) const;
 
  private:
-  /// A shape without the lines that would not be JSON in the event: names and constants stand in it as a file wrote
-  /// them.
+  /// A shape without the lines that would not be JSON in the event: names and constants stand in it
+  /// as a file wrote them.
   std::string_view soundShape(prof::StringId shape);
   void addLines(std::string_view shape);
 

@@ -14,7 +14,8 @@ namespace lacuna::analyzer {
 std::optional<Format> formatOf(const std::filesystem::path& path) {
   std::string name = path.filename().string();
   for (const std::string_view packed : {".gz", ".zst"}) {
-    if (name.size() > packed.size() && name.ends_with(packed)) name.resize(name.size() - packed.size());
+    if (name.size() > packed.size() && name.ends_with(packed))
+      name.resize(name.size() - packed.size());
   }
   if (name.ends_with(".lcn")) return Format::Lcn;
   if (name.ends_with(".speedscope.json")) return Format::Speedscope;
@@ -27,9 +28,10 @@ std::optional<Format> formatOf(const std::filesystem::path& path) {
 }
 
 std::string unknownFormat(std::string_view out, std::string_view to) {
-  if (!to.empty()) return fmt::format("--to {}: there is no such format; there are: {}", to, formatNames());
-  return fmt::format("{}: name what to write with --to: {}; or by the file's ending: {}", out, formatNames(),
-                     formatEndings());
+  if (!to.empty())
+    return fmt::format("--to {}: there is no such format; there are: {}", to, formatNames());
+  return fmt::format("{}: name what to write with --to: {}; or by the file's ending: {}", out,
+                     formatNames(), formatEndings());
 }
 
 std::string_view formatEndings() {
@@ -92,7 +94,8 @@ prof::Status exportToSink(const Store& store, const std::filesystem::path& path,
   return status;
 }
 
-prof::Status exportDatabase(const Store& store, const std::filesystem::path& path, const ExportOptions& options) {
+prof::Status exportDatabase(const Store& store, const std::filesystem::path& path,
+                            const ExportOptions& options) {
   if (isPacked(path)) {
     return prof::Error{
         fmt::format("{}: a database is not compressed while it is written; name a .sqlite file and "
@@ -104,9 +107,11 @@ prof::Status exportDatabase(const Store& store, const std::filesystem::path& pat
   return status;
 }
 
-prof::Status exportLcn(const Store& store, const std::filesystem::path& path, const ExportOptions& options) {
+prof::Status exportLcn(const Store& store, const std::filesystem::path& path,
+                       const ExportOptions& options) {
   if (isPacked(path)) {
-    return prof::Error{fmt::format("{}: a .lcn is compressed inside; name a .lcn file", path.string())};
+    return prof::Error{
+        fmt::format("{}: a .lcn is compressed inside; name a .lcn file", path.string())};
   }
   LcnWriteOptions how;
   how.progress = options.progress;
@@ -128,7 +133,8 @@ prof::Status writeRows(const Store& store, const std::filesystem::path& path, Fo
 
 prof::Status addTimeline(const std::filesystem::path& path, Format format) {
   std::error_code ignored;
-  return format == Format::Lcn && std::filesystem::is_regular_file(path, ignored) ? addTracks(path) : prof::Status();
+  return format == Format::Lcn && std::filesystem::is_regular_file(path, ignored) ? addTracks(path)
+                                                                                  : prof::Status();
 }
 
 /// `done` is called when the store is no longer read.
@@ -136,7 +142,8 @@ prof::Status exportAndCall(const Store& store, const std::filesystem::path& path
                            const ExportOptions& options, const std::function<void()>& done) {
   std::error_code ignored;
   if (std::filesystem::equivalent(store.path(), path, ignored)) {
-    return prof::Error{fmt::format("{}: is the trace that is read; name another file to write", path.string())};
+    return prof::Error{
+        fmt::format("{}: is the trace that is read; name another file to write", path.string())};
   }
   if (const auto target = prof::checkTarget(path); !target) return target;
   const auto write = [&](const std::filesystem::path& unfinished) {
@@ -155,8 +162,8 @@ prof::Status exportTrace(const Store& store, const std::filesystem::path& path, 
   return exportAndCall(store, path, format, options, [] {});
 }
 
-prof::Status exportTrace(std::shared_ptr<const Store>&& store, const std::filesystem::path& path, Format format,
-                         const ExportOptions& options) {
+prof::Status exportTrace(std::shared_ptr<const Store>&& store, const std::filesystem::path& path,
+                         Format format, const ExportOptions& options) {
   std::shared_ptr<const Store> last = std::move(store);
   return exportAndCall(*last, path, format, options, [&] { last = nullptr; });
 }

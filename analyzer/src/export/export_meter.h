@@ -11,8 +11,8 @@
 
 namespace lacuna::analyzer {
 
-/// An exporter's way through a trace: reports how far it is, by the rows and texts written, hears when it is to stop,
-/// and keeps what went wrong.
+/// An exporter's way through a trace: reports how far it is, by the rows and texts written, hears
+/// when it is to stop, and keeps what went wrong.
 class ExportMeter {
  public:
   ExportMeter(const Store& store, const Progress& progress)
@@ -27,8 +27,8 @@ class ExportMeter {
     }
     return !cancelled_;
   }
-  /// Calls write(row) for each row of a table, unless the export was cancelled. A write that returns bool ends the pass
-  /// with false.
+  /// Calls write(row) for each row of a table, unless the export was cancelled. A write that
+  /// returns bool ends the pass with false.
   template <class Row, class Write>
   void eachRow(Write&& write) {
     auto read = analyzer::eachRow<Row>(store_, [&](const Row& row) {

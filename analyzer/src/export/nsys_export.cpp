@@ -25,19 +25,21 @@ struct CloseDatabase {
   void operator()(sqlite3* db) const { sqlite3_close(db); }
 };
 
-/// The columns of a row that its table of the schema holds exactly; all others go along in columns of ours.
+/// The columns of a row that its table of the schema holds exactly; all others go along in columns
+/// of ours.
 template <class Row>
 constexpr std::string_view covered() {
   if constexpr (std::is_same_v<Row, Range>) return " startNs durNs name ";
   if constexpr (std::is_same_v<Row, Mark>) return " timeNs name ";
   if constexpr (std::is_same_v<Row, ApiCall>) return " startNs durNs correlation name returnCode ";
   if constexpr (std::is_same_v<Row, Kernel>) {
-    return " startNs durNs correlation name gridX gridY gridZ blockX blockY blockZ registersPerThread "
-           "staticSharedBytes "
-           "dynamicSharedBytes graphId graphNodeId ";
+    return " startNs durNs correlation name gridX gridY gridZ blockX blockY blockZ "
+           "registersPerThread staticSharedBytes dynamicSharedBytes graphId graphNodeId ";
   }
-  if constexpr (std::is_same_v<Row, Memcpy>) return " startNs durNs correlation bytes graphId graphNodeId ";
-  if constexpr (std::is_same_v<Row, Memset>) return " startNs durNs correlation bytes value graphId graphNodeId ";
+  if constexpr (std::is_same_v<Row, Memcpy>)
+    return " startNs durNs correlation bytes graphId graphNodeId ";
+  if constexpr (std::is_same_v<Row, Memset>)
+    return " startNs durNs correlation bytes value graphId graphNodeId ";
   if constexpr (std::is_same_v<Row, Sync>) return " startNs durNs correlation ";
   if constexpr (std::is_same_v<Row, Allocation>) return " timeNs address bytes ";
   if constexpr (std::is_same_v<Row, Overhead>) return " startNs durNs name ";
@@ -46,7 +48,8 @@ constexpr std::string_view covered() {
 
 template <class Row>
 bool isCovered(std::size_t column) {
-  return covered<Row>().find(fmt::format(" {} ", Row::columns()[column].name)) != std::string_view::npos;
+  return covered<Row>().find(fmt::format(" {} ", Row::columns()[column].name)) !=
+         std::string_view::npos;
 }
 
 /// Gives every number once.
@@ -111,7 +114,8 @@ class NsysExport {
     if (problem_.empty()) problem_ = table.problem();
   }
 
-  /// Processes and threads get numbers of the schema: the system's where they fit its 24 bits and are free.
+  /// Processes and threads get numbers of the schema: the system's where they fit its 24 bits and
+  /// are free.
   void numberPlaces() {
     PlaceNumbers pids;
     for (std::uint64_t i = 0; i < store_.rows<Process>(); ++i) {
@@ -129,7 +133,8 @@ class NsysExport {
         devices_[row.id] = static_cast<std::int64_t>(numbers.take(row.index));
     };
     for (const bool isCuda : {true, false}) {
-      for (std::uint64_t i = 0; i < store_.rows<Device>(); ++i) number(store_.row<Device>(i), isCuda);
+      for (std::uint64_t i = 0; i < store_.rows<Device>(); ++i)
+        number(store_.row<Device>(i), isCuda);
     }
     for (std::uint64_t i = 0; i < store_.rows<Queue>(); ++i) {
       const auto row = store_.row<Queue>(i);
@@ -141,21 +146,26 @@ class NsysExport {
     SqliteTable meta(db_, "META_DATA_EXPORT", "name TEXT, value TEXT");
     meta.text("EXPORT_PRODUCT_NAME").text("Lacuna").end();
     meta.text("EXPORT_SCHEMA_VERSION").text("3.11.0").end();
-    SqliteTable gpus(
-        db_, "TARGET_INFO_GPU",
-        "vmId INTEGER, id INTEGER, name TEXT, totalMemory INTEGER, memoryBandwidth INTEGER, clockRate INTEGER, "
-        "smCount INTEGER, uuid TEXT, cuDevice INTEGER, computeMajor INTEGER, computeMinor INTEGER");
+    SqliteTable gpus(db_, "TARGET_INFO_GPU",
+                     "vmId INTEGER, id INTEGER, name TEXT, totalMemory INTEGER, memoryBandwidth "
+                     "INTEGER, clockRate INTEGER, smCount INTEGER, uuid TEXT, cuDevice INTEGER, "
+                     "computeMajor INTEGER, computeMinor INTEGER");
     for (std::uint64_t i = 0; i < store_.rows<Device>(); ++i) {
       const auto row = store_.row<Device>(i);
       gpus.numbers(0, devices_[row.id]).text(store_.text(row.name));
-      gpus.numbers(row.memoryBytes, row.memoryBandwidth, row.clockKhz * 1000ULL, row.multiprocessors);
-      gpus.text(store_.text(row.uuid)).numbers(devices_[row.id], row.computeMajor, row.computeMinor).end();
+      gpus.numbers(row.memoryBytes, row.memoryBandwidth, row.clockKhz * 1000ULL,
+                   row.multiprocessors);
+      gpus.text(store_.text(row.uuid))
+          .numbers(devices_[row.id], row.computeMajor, row.computeMinor)
+          .end();
     }
     done(gpus);
     SqliteTable processes(db_, "PROCESSES", "globalPid INTEGER, pid INTEGER, name TEXT");
     for (std::uint64_t i = 0; i < store_.rows<Process>(); ++i) {
       const auto row = store_.row<Process>(i);
-      processes.numbers(processes_[row.id], nsys::pidOf(processes_[row.id])).text(store_.text(row.name)).end();
+      processes.numbers(processes_[row.id], nsys::pidOf(processes_[row.id]))
+          .text(store_.text(row.name))
+          .end();
     }
     done(processes);
     SqliteTable threads(db_, "ThreadNames", "nameId INTEGER, priority INTEGER, globalTid INTEGER");
@@ -178,7 +188,8 @@ class NsysExport {
   template <std::size_t N>
   void writeLabels(const char* name, const std::array<nsys::Label, N>& labels) {
     SqliteTable table(db_, name, "id INTEGER, name TEXT, label TEXT");
-    for (const nsys::Label& label : labels) table.number(label.id).text(label.label).text(label.label).end();
+    for (const nsys::Label& label : labels)
+      table.number(label.id).text(label.label).text(label.label).end();
     done(table);
   }
 
@@ -215,7 +226,8 @@ class NsysExport {
   static std::string ownColumns() {
     std::string out;
     for (std::size_t i = 0; i < Row::columns().size(); ++i) {
-      if (!isCovered<Row>(i)) out += fmt::format(", {}{}", nsys::kOwnColumn, Row::columns()[i].name);
+      if (!isCovered<Row>(i))
+        out += fmt::format(", {}{}", nsys::kOwnColumn, Row::columns()[i].name);
     }
     return out;
   }
@@ -280,18 +292,20 @@ class NsysExport {
     addInteger(PayloadType::U32);
     addInteger(PayloadType::I32);
     payload == PayloadType::F32
-        ? table.real(static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(row.payload))))
+        ? table.real(
+              static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(row.payload))))
         : table.null();
   }
 
-  /// Ranges and marks share the table, and so the columns of ours: those that both have mean the same.
+  /// Ranges and marks share the table, and so the columns of ours: those that both have mean the
+  /// same.
   void writeNvtx() {
     std::string own = ownColumns<Range>();
     SqliteTable table(db_, "NVTX_EVENTS",
-                      "start INTEGER, end INTEGER, eventType INTEGER, globalTid INTEGER, endGlobalTid INTEGER, "
-                      "textId INTEGER, domainId INTEGER, category INTEGER, color INTEGER, uint64Value INTEGER, "
-                      "int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, floatValue REAL, "
-                      "text TEXT" +
+                      "start INTEGER, end INTEGER, eventType INTEGER, globalTid INTEGER, "
+                      "endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, category INTEGER, "
+                      "color INTEGER, uint64Value INTEGER, int64Value INTEGER, doubleValue REAL, "
+                      "uint32Value INTEGER, int32Value INTEGER, floatValue REAL, text TEXT" +
                           own);
     std::set<StringId> domains;
     std::set<std::pair<StringId, StringId>> categories;
@@ -299,7 +313,9 @@ class NsysExport {
       domains.insert(row.domain);
       categories.insert({row.domain, row.category});
       to.numbers(row.startNs, row.startNs + row.durNs);
-      bindNvtx(to, row, row.kind == RangeKind::StartEnd ? nsys::NvtxType::StartEnd : nsys::NvtxType::PushPop);
+      bindNvtx(
+          to, row,
+          row.kind == RangeKind::StartEnd ? nsys::NvtxType::StartEnd : nsys::NvtxType::PushPop);
       to.null();
     });
     eachRow<Mark>([&](const Mark& row) {
@@ -358,26 +374,29 @@ class NsysExport {
   }
 
   static constexpr std::string_view kActivity =
-      "start INTEGER, end INTEGER, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, "
-      "correlationId INTEGER, ";
+      "start INTEGER, end INTEGER, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, "
+      "streamId INTEGER, correlationId INTEGER, ";
 
   void writeDeviceWork() {
     const std::string head(kActivity);
     write<Kernel>("CUPTI_ACTIVITY_KIND_KERNEL",
                   head +
-                      "demangledName INTEGER, shortName INTEGER, registersPerThread INTEGER, gridX INTEGER, gridY "
-                      "INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, staticSharedMemory "
-                      "INTEGER, dynamicSharedMemory INTEGER, graphId INTEGER, graphNodeId INTEGER",
+                      "demangledName INTEGER, shortName INTEGER, registersPerThread INTEGER, gridX "
+                      "INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, "
+                      "blockZ INTEGER, staticSharedMemory INTEGER, dynamicSharedMemory INTEGER, "
+                      "graphId INTEGER, graphNodeId INTEGER",
                   [&](SqliteTable& to, const Kernel& row) {
                     bindActivity(to, row);
-                    to.numbers(row.name.value, row.name.value, row.registersPerThread, row.gridX, row.gridY, row.gridZ);
-                    to.numbers(row.blockX, row.blockY, row.blockZ, row.staticSharedBytes, row.dynamicSharedBytes);
+                    to.numbers(row.name.value, row.name.value, row.registersPerThread, row.gridX,
+                               row.gridY, row.gridZ);
+                    to.numbers(row.blockX, row.blockY, row.blockZ, row.staticSharedBytes,
+                               row.dynamicSharedBytes);
                     to.numbers(row.graphId, row.graphNodeId);
                   });
     write<Memcpy>("CUPTI_ACTIVITY_KIND_MEMCPY",
                   head +
-                      "bytes INTEGER, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER, graphId INTEGER, "
-                      "graphNodeId INTEGER",
+                      "bytes INTEGER, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER, graphId "
+                      "INTEGER, graphNodeId INTEGER",
                   [&](SqliteTable& to, const Memcpy& row) {
                     bindActivity(to, row);
                     to.numbers(row.bytes, row.copyKind);
@@ -385,14 +404,16 @@ class NsysExport {
                     bindMemoryKind(to, row.targetKind);
                     to.numbers(row.graphId, row.graphNodeId);
                   });
-    write<Memset>("CUPTI_ACTIVITY_KIND_MEMSET",
-                  head + "bytes INTEGER, value INTEGER, memKind INTEGER, graphId INTEGER, graphNodeId INTEGER",
-                  [&](SqliteTable& to, const Memset& row) {
-                    bindActivity(to, row);
-                    to.numbers(row.bytes, row.value);
-                    bindMemoryKind(to, row.memoryKind);
-                    to.numbers(row.graphId, row.graphNodeId);
-                  });
+    write<Memset>(
+        "CUPTI_ACTIVITY_KIND_MEMSET",
+        head +
+            "bytes INTEGER, value INTEGER, memKind INTEGER, graphId INTEGER, graphNodeId INTEGER",
+        [&](SqliteTable& to, const Memset& row) {
+          bindActivity(to, row);
+          to.numbers(row.bytes, row.value);
+          bindMemoryKind(to, row.memoryKind);
+          to.numbers(row.graphId, row.graphNodeId);
+        });
     write<Sync>("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", head + "syncType INTEGER, eventId INTEGER",
                 [&](SqliteTable& to, const Sync& row) {
                   bindActivity(to, row);
@@ -401,33 +422,36 @@ class NsysExport {
   }
 
   void writeCalls() {
-    write<ApiCall>("CUPTI_ACTIVITY_KIND_RUNTIME",
-                   "start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER, correlationId INTEGER, nameId "
-                   "INTEGER, returnValue INTEGER",
-                   [&](SqliteTable& to, const ApiCall& row) {
-                     to.numbers(row.startNs, row.startNs + row.durNs, row.kind == ApiKind::Driver ? 1 : 0);
-                     to.numbers(threads_[row.thread], row.correlation, row.name.value, row.returnCode);
-                   });
+    write<ApiCall>(
+        "CUPTI_ACTIVITY_KIND_RUNTIME",
+        "start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER, correlationId INTEGER, "
+        "nameId INTEGER, returnValue INTEGER",
+        [&](SqliteTable& to, const ApiCall& row) {
+          to.numbers(row.startNs, row.startNs + row.durNs, row.kind == ApiKind::Driver ? 1 : 0);
+          to.numbers(threads_[row.thread], row.correlation, row.name.value, row.returnCode);
+        });
   }
 
   void writeRest() {
-    write<Overhead>("PROFILER_OVERHEAD", "start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER",
-                    [&](SqliteTable& to, const Overhead& row) {
-                      to.numbers(row.startNs, row.startNs + row.durNs, threads_[row.thread], row.name.value);
-                    });
-    write<Allocation>(
-        "CUDA_GPU_MEMORY_USAGE_EVENTS",
-        "start INTEGER, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, address "
-        "INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, name INTEGER",
-        [&](SqliteTable& to, const Allocation& row) {
-          to.numbers(row.timeNs);
-          bindPlace(to, row);
-          const bool isFree = row.action == MemoryAction::Free || row.action == MemoryAction::Release ||
-                              row.action == MemoryAction::ExternalFree;
-          to.numbers(row.address, row.bytes);
-          bindMemoryKind(to, row.device ? MemoryKind::Device : MemoryKind::Pageable);
-          to.numbers(isFree ? 1 : 0, row.tensor.value);
+    write<Overhead>(
+        "PROFILER_OVERHEAD", "start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER",
+        [&](SqliteTable& to, const Overhead& row) {
+          to.numbers(row.startNs, row.startNs + row.durNs, threads_[row.thread], row.name.value);
         });
+    write<Allocation>("CUDA_GPU_MEMORY_USAGE_EVENTS",
+                      "start INTEGER, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, "
+                      "streamId INTEGER, address INTEGER, bytes INTEGER, memKind INTEGER, "
+                      "memoryOperationType INTEGER, name INTEGER",
+                      [&](SqliteTable& to, const Allocation& row) {
+                        to.numbers(row.timeNs);
+                        bindPlace(to, row);
+                        const bool isFree = row.action == MemoryAction::Free ||
+                                            row.action == MemoryAction::Release ||
+                                            row.action == MemoryAction::ExternalFree;
+                        to.numbers(row.address, row.bytes);
+                        bindMemoryKind(to, row.device ? MemoryKind::Device : MemoryKind::Pageable);
+                        to.numbers(isFree ? 1 : 0, row.tensor.value);
+                      });
   }
 
   const Store& store_;
@@ -442,7 +466,8 @@ class NsysExport {
 
 }  // namespace
 
-prof::Status exportNsys(const Store& store, const std::filesystem::path& path, const ExportOptions& options) {
+prof::Status exportNsys(const Store& store, const std::filesystem::path& path,
+                        const ExportOptions& options) {
   std::error_code failed;
   const auto kind = std::filesystem::status(path, failed).type();
   if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found)
@@ -454,7 +479,8 @@ prof::Status exportNsys(const Store& store, const std::filesystem::path& path, c
   const std::unique_ptr<sqlite3, CloseDatabase> db(opened);
   const auto notWritten = [&](const std::string& sqlite) {
     const int systemError = sqlite3_system_errno(opened);  // of a full disk SQLite keeps none
-    const int reason = systemError == 0 && sqlite == sqlite3_errstr(SQLITE_FULL) ? ENOSPC : systemError;
+    const int reason =
+        systemError == 0 && sqlite == sqlite3_errstr(SQLITE_FULL) ? ENOSPC : systemError;
     return reason == 0 ? Error{fmt::format("{}: cannot be written: {}", path.string(), sqlite)}
                        : cannotBeWritten(path, reason);
   };

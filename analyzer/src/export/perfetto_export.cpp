@@ -24,11 +24,14 @@ namespace p = perfetto::packet;
 namespace e = perfetto::event;
 
 /// Tracks of processes, threads, queues and counters have numbers of their own ranges.
-constexpr std::uint64_t kProcessTracks = std::uint64_t{1} << 40, kThreadTracks = std::uint64_t{2} << 40,
-                        kQueueTracks = std::uint64_t{3} << 40, kCounterTracks = std::uint64_t{4} << 40,
+constexpr std::uint64_t kProcessTracks = std::uint64_t{1} << 40,
+                        kThreadTracks = std::uint64_t{2} << 40,
+                        kQueueTracks = std::uint64_t{3} << 40,
+                        kCounterTracks = std::uint64_t{4} << 40,
                         kDeviceTracks = std::uint64_t{5} << 40;
 
-/// Readers may refuse a message for a string that is no UTF-8. Our extension keeps the bytes as they are.
+/// Readers may refuse a message for a string that is no UTF-8. Our extension keeps the bytes as
+/// they are.
 void putText(std::string& to, std::uint32_t number, std::string_view text) {
   if (simdjson::validate_utf8(text)) return proto::putBytes(to, number, text);
   proto::putBytes(to, number, validUtf8(text));
@@ -62,7 +65,8 @@ class PerfettoExport {
     return out;
   }
 
-  /// Texts of ours, numbered from 1, and the same as interned names and categories: both by the number of the text.
+  /// Texts of ours, numbered from 1, and the same as interned names and categories: both by the
+  /// number of the text.
   void writeTexts() {
     std::string own, names;
     const auto flush = [&] {
@@ -106,8 +110,8 @@ class PerfettoExport {
     }
   }
 
-  void giveTrack(std::uint64_t uuid, std::uint64_t parent, std::string_view name, std::uint32_t kind = 0,
-                 const std::string& what = {}) {
+  void giveTrack(std::uint64_t uuid, std::uint64_t parent, std::string_view name,
+                 std::uint32_t kind = 0, const std::string& what = {}) {
     std::string track;
     proto::putNumber(track, perfetto::track::kUuid, uuid);
     if (parent != 0) proto::putNumber(track, perfetto::track::kParent, parent);
@@ -133,14 +137,16 @@ class PerfettoExport {
       proto::putNumber(what, 1, pids_[row.process]);
       proto::putNumber(what, 2, row.osTid);
       if (row.name) putText(what, 5, store_.text(row.name));
-      giveTrack(kThreadTracks + row.id.value, kProcessTracks + row.process.value, {}, perfetto::track::kThread, what);
+      giveTrack(kThreadTracks + row.id.value, kProcessTracks + row.process.value, {},
+                perfetto::track::kThread, what);
     }
     std::unordered_map<DeviceId, std::string> devices;
     for (std::uint64_t i = 0; i < store_.rows<Device>(); ++i) {
       const auto row = store_.row<Device>(i);
       static constexpr std::string_view kKinds[] = {"device", "cpu", "cuda", "rocm"};
       const auto kind = static_cast<std::size_t>(row.kind);
-      devices[row.id] = fmt::format("{}:{} {}", kKinds[kind < 4 ? kind : 0], row.index, store_.text(row.name));
+      devices[row.id] =
+          fmt::format("{}:{} {}", kKinds[kind < 4 ? kind : 0], row.index, store_.text(row.name));
       giveTrack(kDeviceTracks + row.id.value, 0, devices[row.id]);
     }
     for (std::uint64_t i = 0; i < store_.rows<Queue>(); ++i) {
@@ -156,7 +162,8 @@ class PerfettoExport {
       if (!unit.empty()) putText(what, 6, unit);
       const std::uint64_t process = row.process ? kProcessTracks + row.process.value : 0;
       const std::uint64_t parent = row.thread ? kThreadTracks + row.thread.value : process;
-      giveTrack(kCounterTracks + row.id.value, parent, store_.text(row.name), perfetto::track::kCounter, what);
+      giveTrack(kCounterTracks + row.id.value, parent, store_.text(row.name),
+                perfetto::track::kCounter, what);
     }
   }
 
@@ -204,7 +211,8 @@ class PerfettoExport {
     proto::putNumber(annotation, 3, value);
     proto::putBytes(event, e::kAnnotation, annotation);
   }
-  /// Adds what a person wants to see beside the name: the columns that have a value, by their names.
+  /// Adds what a person wants to see beside the name: the columns that have a value, by their
+  /// names.
   template <class Row>
   void annotateColumns(std::string& event, const Row& row) {
     std::size_t at = 0;
@@ -212,7 +220,8 @@ class PerfettoExport {
       const ColumnSpec& spec = tableSpec<Row>().columns[at++];
       const auto& value = row.*Member;
       using T = std::remove_cvref_t<decltype(value)>;
-      if (spec.hint == Hint::Time || spec.hint == Hint::Length || spec.name == "name" || spec.name == "category")
+      if (spec.hint == Hint::Time || spec.hint == Hint::Length || spec.name == "name" ||
+          spec.name == "category")
         return;
       if constexpr (std::is_same_v<T, StringId>) {
         if (value) annotate(event, spec.name, store_.text(value));
@@ -258,8 +267,8 @@ class PerfettoExport {
     proto::putBytes(event, e::kAnnotation, annotation);
   }
 
-  /// Slices of one track must nest. Pushed ranges do; what else a thread has lies on tracks under the thread's, one for
-  /// each table.
+  /// Slices of one track must nest. Pushed ranges do; what else a thread has lies on tracks under
+  /// the thread's, one for each table.
   template <class Row>
   std::uint64_t threadTrack(const Row& row) {
     const std::uint64_t thread = kThreadTracks + row.thread.value;
@@ -300,8 +309,8 @@ class PerfettoExport {
     } else if constexpr (requires { row.durNs; }) {
       showSlice(row, own);
       return true;
-    } else if constexpr (std::is_same_v<Row, Mark> || std::is_same_v<Row, Allocation> || std::is_same_v<Row, LogLine> ||
-                         std::is_same_v<Row, Drop>) {
+    } else if constexpr (std::is_same_v<Row, Mark> || std::is_same_v<Row, Allocation> ||
+                         std::is_same_v<Row, LogLine> || std::is_same_v<Row, Drop>) {
       std::string out = event(perfetto::EventType::Instant, trackOf(row));
       name(out, row);
       annotateColumns(out, row);

@@ -15,15 +15,16 @@ SqliteTable::SqliteTable(sqlite3* db, std::string_view name, std::string_view co
     marks += marks.empty() ? "?" : ",?";
   }
   const auto sql = fmt::format("CREATE TABLE \"{}\" ({})", name, columns);
-  if (sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) problem_ = sqlite3_errmsg(db);
+  if (sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+    problem_ = sqlite3_errmsg(db);
   const auto insert = fmt::format("INSERT INTO \"{}\" VALUES ({})", name, marks);
   sqlite3_prepare_v2(db, insert.c_str(), -1, &statement_, nullptr);
 }
 
 SqliteTable& SqliteTable::text(std::string_view value) {
   if (!simdjson::validate_utf8(value)) return text(std::string_view(validUtf8(value)));
-  sqlite3_bind_text64(statement_, ++at_, value.data() == nullptr ? "" : value.data(), value.size(), SQLITE_TRANSIENT,
-                      SQLITE_UTF8);
+  sqlite3_bind_text64(statement_, ++at_, value.data() == nullptr ? "" : value.data(), value.size(),
+                      SQLITE_TRANSIENT, SQLITE_UTF8);
   return *this;
 }
 

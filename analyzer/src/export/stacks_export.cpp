@@ -40,8 +40,9 @@ std::string frameName(const Store& store, prof::StringId name) {
   return text.empty() ? "(no name)" : text;
 }
 
-/// Walks the ranges of every thread as begins and ends that nest: visit(thread, row, timeNs, isBegin). Without those in
-/// which the recorder speaks of itself. Answers how many others lie in no stack.
+/// Walks the ranges of every thread as begins and ends that nest: visit(thread, row, timeNs,
+/// isBegin). Without those in which the recorder speaks of itself. Answers how many others lie in
+/// no stack.
 template <class Visit>
 std::uint64_t walkStacks(const Store& store, Visit&& visit) {
   const auto starts = store.column<&prof::Range::startNs>();
@@ -95,7 +96,9 @@ void warnOfOtherRows(const Store& store, std::string_view format, std::uint64_t 
       count(store.rows<Row>(), fmt::format("rows of {}", Row::kName));
     }
   });
-  if (!lost.empty()) options.warn(fmt::format("{} hold pushed ranges alone: there is no place for {}", format, lost));
+  if (!lost.empty())
+    options.warn(
+        fmt::format("{} hold pushed ranges alone: there is no place for {}", format, lost));
 }
 
 /// `name`, or what comes after it where others have that.
@@ -103,7 +106,8 @@ std::string untaken(const std::string& name, UniqueNames& taken) {
   return taken.take(name, name, [&](int copy) { return fmt::format("{} #{}", name, copy); });
 }
 
-std::map<prof::ProcessId, std::string> processLabels(const Store& store, const std::set<prof::ProcessId>& shown) {
+std::map<prof::ProcessId, std::string> processLabels(const Store& store,
+                                                     const std::set<prof::ProcessId>& shown) {
   std::map<prof::ProcessId, std::string> labels;
   UniqueNames taken;
   for (std::uint64_t i = 0; i < store.rows<prof::Process>(); ++i) {
@@ -123,7 +127,8 @@ struct ThreadLabel {
   std::string thread;
 };
 
-std::map<prof::ThreadId, ThreadLabel> threadLabels(const Store& store, const std::set<prof::ThreadId>& shown) {
+std::map<prof::ThreadId, ThreadLabel> threadLabels(const Store& store,
+                                                   const std::set<prof::ThreadId>& shown) {
   std::vector<prof::Thread> threads;
   std::set<prof::ProcessId> owners;
   std::map<std::pair<prof::ProcessId, prof::StringId>, int> namesakes;
@@ -140,8 +145,10 @@ std::map<prof::ThreadId, ThreadLabel> threadLabels(const Store& store, const std
   std::map<std::string, UniqueNames> taken;
   for (const prof::Thread& row : threads) {
     ThreadLabel& label = labels[row.id];
-    if (const auto process = processes.find(row.process); process != processes.end()) label.process = process->second;
-    std::string name = row.name ? frameText(store.text(row.name)) : fmt::format("thread {}", row.osTid);
+    if (const auto process = processes.find(row.process); process != processes.end())
+      label.process = process->second;
+    std::string name =
+        row.name ? frameText(store.text(row.name)) : fmt::format("thread {}", row.osTid);
     if (row.name && namesakes[{row.process, row.name}] > 1) name += fmt::format(" ({})", row.osTid);
     label.thread = untaken(name, taken[label.process]);
   }
@@ -186,13 +193,15 @@ prof::Status exportFolded(const Store& store, ByteSink& sink, const ExportOption
     Stacks& stacks = threads[thread];
     stacks.ownNs.resize(stacks.tree.size());
     stacks.tree.walk(';', [&, &label = label](PathTree::Path path, std::string_view frames) {
-      if (stacks.ownNs[path] > 0) sink.write(fmt::format("{}{} {}\n", label, frames, stacks.ownNs[path]));
+      if (stacks.ownNs[path] > 0)
+        sink.write(fmt::format("{}{} {}\n", label, frames, stacks.ownNs[path]));
     });
   }
   warnOfOtherRows(store, "folded stacks", left, options);
   if (tooDeep > 0 && options.warn) {
-    options.warn(fmt::format("folded stacks have at most {} frames: {} deeper ranges count to the last of these",
-                             prof::countText(PathTree::kMostNames), prof::countText(tooDeep)));
+    options.warn(fmt::format(
+        "folded stacks have at most {} frames: {} deeper ranges count to the last of these",
+        prof::countText(PathTree::kMostNames), prof::countText(tooDeep)));
   }
   return {};
 }
@@ -220,11 +229,13 @@ prof::Status exportSpeedscope(const Store& store, ByteSink& sink, const ExportOp
     profile.firstNs = std::min(profile.firstNs, timeNs);
     profile.lastNs = std::max(profile.lastNs, timeNs);
     profile.events += profile.events.empty() ? "" : ",\n";
-    profile.events += fmt::format("{{\"type\": \"{}\", \"frame\": {}, \"at\": {}}}", isBegin ? 'O' : 'C', frame->second,
-                                  timeNs - originNs);
+    profile.events += fmt::format("{{\"type\": \"{}\", \"frame\": {}, \"at\": {}}}",
+                                  isBegin ? 'O' : 'C', frame->second, timeNs - originNs);
   };
   const std::uint64_t left = walkStacks(store, visit);
-  sink.write("{\"$schema\": \"https://www.speedscope.app/file-format-schema.json\", \"exporter\": \"lacuna\",\n");
+  sink.write(
+      "{\"$schema\": \"https://www.speedscope.app/file-format-schema.json\", \"exporter\": "
+      "\"lacuna\",\n");
   sink.write("\"shared\": {\"frames\": [" + frameList + "]},\n\"profiles\": [");
   auto labels = threadLabels(store, shown);
   bool first = true;
@@ -232,9 +243,10 @@ prof::Status exportSpeedscope(const Store& store, ByteSink& sink, const ExportOp
     std::string head = first ? "\n" : ",\n";
     head += "{\"type\": \"evented\", \"unit\": \"nanoseconds\", \"name\": ";
     const ThreadLabel& label = labels[thread];
-    json::appendQuoted(head, label.process.empty() ? label.thread : label.process + ": " + label.thread);
-    head += fmt::format(", \"startValue\": {}, \"endValue\": {}, \"events\": [\n", profile.firstNs - originNs,
-                        profile.lastNs - originNs);
+    json::appendQuoted(head,
+                       label.process.empty() ? label.thread : label.process + ": " + label.thread);
+    head += fmt::format(", \"startValue\": {}, \"endValue\": {}, \"events\": [\n",
+                        profile.firstNs - originNs, profile.lastNs - originNs);
     sink.write(head);
     sink.write(profile.events);
     sink.write("]}");

@@ -28,14 +28,17 @@ T read(const std::byte* from) {
 std::string emptyTable(const Store& store, std::string_view name) {
   std::string others;
   for (std::size_t i = 0; i < prof::allTables().size(); ++i) {
-    if (store.rows(i) > 0) others += fmt::format("{}{}", others.empty() ? "" : ", ", prof::allTables()[i].name);
+    if (store.rows(i) > 0)
+      others += fmt::format("{}{}", others.empty() ? "" : ", ", prof::allTables()[i].name);
   }
-  return fmt::format("table {} has no rows; tables with rows: {}", name, others.empty() ? "none" : others);
+  return fmt::format("table {} has no rows; tables with rows: {}", name,
+                     others.empty() ? "none" : others);
 }
 
 /// Calls line(row's columns) for every row of the table that the options name.
 template <class Line>
-prof::Status eachRow(const Store& store, ByteSink& sink, const ExportOptions& options, Line&& line) {
+prof::Status eachRow(const Store& store, ByteSink& sink, const ExportOptions& options,
+                     Line&& line) {
   const auto table = tableNamed(options.table);
   if (!table) return table.status();
   const prof::TableSpec& spec = prof::allTables()[*table];
@@ -63,9 +66,10 @@ void appendText(std::string_view text, bool quoted, std::string& out) {
   quoted ? json::appendQuoted(out, text) : appendCsvText(out, text);
 }
 
-/// The text of an argument; its column holds a number's bits or a text's number. Lists and objects stay one text, as
-/// they may span lines.
-void appendArgument(const Store& store, prof::ArgType type, std::uint64_t bits, bool quoted, std::string& out) {
+/// The text of an argument; its column holds a number's bits or a text's number. Lists and objects
+/// stay one text, as they may span lines.
+void appendArgument(const Store& store, prof::ArgType type, std::uint64_t bits, bool quoted,
+                    std::string& out) {
   switch (type) {
     case prof::ArgType::Null:
       if (quoted) out += "null";
@@ -89,9 +93,11 @@ void appendArgument(const Store& store, prof::ArgType type, std::uint64_t bits, 
 }
 
 /// A column of a row.
-void appendField(const Store& store, const prof::TableSpec& spec, const RowBlock& block, std::uint64_t row,
-                 std::size_t column, bool quoted, std::string& out) {
-  const auto at = [&](std::size_t c) { return block.columns[c] + row * widthOf(spec.columns[c].type); };
+void appendField(const Store& store, const prof::TableSpec& spec, const RowBlock& block,
+                 std::uint64_t row, std::size_t column, bool quoted, std::string& out) {
+  const auto at = [&](std::size_t c) {
+    return block.columns[c] + row * widthOf(spec.columns[c].type);
+  };
   if (spec.name == prof::Arg::kName && spec.columns[column].name == "value") {
     const auto* type = std::find_if(spec.columns, spec.columns + spec.columnCount,
                                     [](const prof::ColumnSpec& c) { return c.name == "type"; });
@@ -114,8 +120,8 @@ prof::Result<std::size_t> tableNamed(std::string_view name) {
   return prof::Error{fmt::format("no table is called {}; there are {}", name, names)};
 }
 
-void appendValue(const Store& store, const prof::ColumnSpec& spec, const std::byte* value, bool quoted,
-                 std::string& out) {
+void appendValue(const Store& store, const prof::ColumnSpec& spec, const std::byte* value,
+                 bool quoted, std::string& out) {
   const auto number = [&](auto n) { fmt::format_to(std::back_inserter(out), "{}", n); };
   if (spec.refers == prof::Refers::String) {
     const std::string_view text = store.text(prof::StringId(read<std::uint32_t>(value)));
@@ -154,29 +160,31 @@ prof::Status exportCsv(const Store& store, ByteSink& sink, const ExportOptions& 
     sink.write(header.columns[c].name);
   }
   sink.write("\n");
-  return eachRow(store, sink, options,
-                 [&](const prof::TableSpec& spec, const RowBlock& block, std::uint64_t row, std::string& out) {
-                   for (std::size_t c = 0; c < spec.columnCount; ++c) {
-                     if (c > 0) out += ',';
-                     appendField(store, spec, block, row, c, false, out);
-                   }
-                   out += '\n';
-                 });
+  return eachRow(
+      store, sink, options,
+      [&](const prof::TableSpec& spec, const RowBlock& block, std::uint64_t row, std::string& out) {
+        for (std::size_t c = 0; c < spec.columnCount; ++c) {
+          if (c > 0) out += ',';
+          appendField(store, spec, block, row, c, false, out);
+        }
+        out += '\n';
+      });
 }
 
 prof::Status exportTableJson(const Store& store, ByteSink& sink, const ExportOptions& options) {
-  return eachRow(store, sink, options,
-                 [&](const prof::TableSpec& spec, const RowBlock& block, std::uint64_t row, std::string& out) {
-                   out += '{';
-                   for (std::size_t c = 0; c < spec.columnCount; ++c) {
-                     if (c > 0) out += ", ";
-                     out += '"';
-                     out += spec.columns[c].name;
-                     out += "\": ";
-                     appendField(store, spec, block, row, c, true, out);
-                   }
-                   out += "}\n";
-                 });
+  return eachRow(
+      store, sink, options,
+      [&](const prof::TableSpec& spec, const RowBlock& block, std::uint64_t row, std::string& out) {
+        out += '{';
+        for (std::size_t c = 0; c < spec.columnCount; ++c) {
+          if (c > 0) out += ", ";
+          out += '"';
+          out += spec.columns[c].name;
+          out += "\": ";
+          appendField(store, spec, block, row, c, true, out);
+        }
+        out += "}\n";
+      });
 }
 
 }  // namespace lacuna::analyzer

@@ -8,11 +8,12 @@
 
 namespace lacuna::analyzer {
 
-/// Gives every name once. A trace may ask for one name a million times, so the numbers that were tried are kept.
+/// Gives every name once. A trace may ask for one name a million times, so the numbers that were
+/// tried are kept.
 class UniqueNames {
  public:
-  /// `name`, or where it is taken the first free one of those that numbered(2), numbered(3) … make. Calls whose
-  /// numbered names are alike have the same `like`.
+  /// `name`, or where it is taken the first free one of those that numbered(2), numbered(3) … make.
+  /// Calls whose numbered names are alike have the same `like`.
   template <class Numbered>
   std::string take(std::string name, const std::string& like, const Numbered& numbered) {
     if (taken_.insert(name).second) return name;

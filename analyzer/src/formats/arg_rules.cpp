@@ -18,7 +18,8 @@ constexpr unsigned bit(ArgTable table) {
 }
 constexpr unsigned kDeviceWork =
     bit(ArgTable::Kernel) | bit(ArgTable::Memcpy) | bit(ArgTable::Memset) | bit(ArgTable::Sync);
-constexpr unsigned kGraphWork = bit(ArgTable::Kernel) | bit(ArgTable::Memcpy) | bit(ArgTable::Memset);
+constexpr unsigned kGraphWork =
+    bit(ArgTable::Kernel) | bit(ArgTable::Memcpy) | bit(ArgTable::Memset);
 constexpr unsigned kCopies = bit(ArgTable::Memcpy) | bit(ArgTable::Memset);
 
 struct Entry {
@@ -28,7 +29,8 @@ struct Entry {
 };
 
 constexpr std::array kEntries = {
-    Entry{"External id", kDeviceWork | bit(ArgTable::ApiCall) | bit(ArgTable::Range), ArgRule::Correlation},
+    Entry{"External id", kDeviceWork | bit(ArgTable::ApiCall) | bit(ArgTable::Range),
+          ArgRule::Correlation},
     Entry{"External Id", bit(ArgTable::Range), ArgRule::Correlation},
     Entry{"correlation", kDeviceWork | bit(ArgTable::ApiCall), ArgRule::Correlation},
     Entry{"device", kDeviceWork, ArgRule::Device},
@@ -62,9 +64,9 @@ void triple(const std::uint32_t (&n)[3], std::string& out) {
 
 /// Kineto counts these in single precision.
 float blocksPerSm(const ArgSource& source) {
-  return source.multiprocessors == 0
-             ? 0.0F
-             : static_cast<float>(product(source.grid)) / static_cast<float>(source.multiprocessors);
+  return source.multiprocessors == 0 ? 0.0F
+                                     : static_cast<float>(product(source.grid)) /
+                                           static_cast<float>(source.multiprocessors);
 }
 
 }  // namespace
@@ -104,7 +106,9 @@ void renderArg(ArgRule rule, const ArgSource& source, std::string& out) {
     case ArgRule::Block:
       return triple(source.block, out);
     case ArgRule::Bandwidth:
-      return number(source.durNs > 0 ? static_cast<double>(source.bytes) / static_cast<double>(source.durNs) : 0.0);
+      return number(source.durNs > 0
+                        ? static_cast<double>(source.bytes) / static_cast<double>(source.durNs)
+                        : 0.0);
     case ArgRule::BlocksPerSm:
       return number(blocksPerSm(source));
     case ArgRule::WarpsPerSm:

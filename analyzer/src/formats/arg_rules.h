@@ -10,8 +10,9 @@
 
 namespace lacuna::analyzer {
 
-/// Which column an argument of a Kineto event merely repeats. Such an argument is kept as a line of the event's shape
-/// and written again from the column, so it costs nothing. None for all others, which are kept in table arg.
+/// Which column an argument of a Kineto event merely repeats. Such an argument is kept as a line of
+/// the event's shape and written again from the column, so it costs nothing. None for all others,
+/// which are kept in table arg.
 enum class ArgRule : std::uint8_t {
   None,
   Correlation,
@@ -36,7 +37,18 @@ enum class ArgRule : std::uint8_t {
 };
 
 /// The kinds of rows that have arguments.
-enum class ArgTable : std::uint8_t { Range, Mark, ApiCall, Kernel, Memcpy, Memset, Sync, Allocation, Flow, Overhead };
+enum class ArgTable : std::uint8_t {
+  Range,
+  Mark,
+  ApiCall,
+  Kernel,
+  Memcpy,
+  Memset,
+  Sync,
+  Allocation,
+  Flow,
+  Overhead
+};
 inline constexpr std::size_t kArgTables = 10;
 
 ArgRule argRule(ArgTable table, std::string_view key);
@@ -67,11 +79,13 @@ struct ArgSource {
 void renderArg(ArgRule rule, const ArgSource& source, std::string& out);
 
 /// The lines of a shape start with one of these (see table arg_set).
-inline constexpr char kShapeStored = '+';               ///< an argument in table arg
-inline constexpr char kShapeRepeated = '=';             ///< an argument that its rule renders
-inline constexpr char kShapeField = '.';                ///< a field of the event, in table arg
-inline constexpr char kShapeConstant = '!';             ///< a field of the event with its value: !bp="e"
-inline constexpr char kShapeFlow = '~';                 ///< a flow point at the event's start: ~f|category|name|!bp="e"
-inline constexpr std::string_view kShapeNoArgs = "{}";  ///< the event has an empty list of arguments
+inline constexpr char kShapeStored = '+';    ///< an argument in table arg
+inline constexpr char kShapeRepeated = '=';  ///< an argument that its rule renders
+inline constexpr char kShapeField = '.';     ///< a field of the event, in table arg
+inline constexpr char kShapeConstant = '!';  ///< a field of the event with its value: !bp="e"
+inline constexpr char kShapeFlow =
+    '~';  ///< a flow point at the event's start: ~f|category|name|!bp="e"
+inline constexpr std::string_view kShapeNoArgs =
+    "{}";  ///< the event has an empty list of arguments
 
 }  // namespace lacuna::analyzer

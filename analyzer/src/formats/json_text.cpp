@@ -129,7 +129,10 @@ class Checker {
     for (++at_; at_ < end_;) {
       const auto byte = static_cast<unsigned char>(*at_);
       if (byte == '"') return ++at_, true;
-      const std::size_t length = byte < 0x20 ? 0 : byte == '\\' ? escape() : byte < 0x80 ? 1 : character();
+      const std::size_t length = byte < 0x20    ? 0
+                                 : byte == '\\' ? escape()
+                                 : byte < 0x80  ? 1
+                                                : character();
       if (length == 0) return false;
       at_ += length;
     }
@@ -142,13 +145,16 @@ class Checker {
     if (rest.empty()) return 0;
     if (rest[0] != 'u') return kLetters.find(rest[0]) == std::string_view::npos ? 0 : 2;
     constexpr std::string_view kHex = "0123456789abcdefABCDEF";
-    return rest.size() >= 5 && rest.substr(1, 4).find_first_not_of(kHex) == std::string_view::npos ? 6 : 0;
+    return rest.size() >= 5 && rest.substr(1, 4).find_first_not_of(kHex) == std::string_view::npos
+               ? 6
+               : 0;
   }
   [[nodiscard]] std::size_t character() const {
     return utf8SequenceLength({at_, static_cast<std::size_t>(end_ - at_)});
   }
   bool word(std::string_view expected) {
-    if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).substr(0, expected.size()) != expected)
+    if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).substr(0, expected.size()) !=
+        expected)
       return false;
     at_ += expected.size();
     return true;
@@ -186,8 +192,8 @@ std::string_view textOf(std::string_view token, std::string& scratch) {
 
 namespace {
 
-/// The value of up to 8 digits, read as one word; -1 when there is something else among them. Most numbers of a trace
-/// are as short, and a call costs as much as reading one.
+/// The value of up to 8 digits, read as one word; -1 when there is something else among them. Most
+/// numbers of a trace are as short, and a call costs as much as reading one.
 [[gnu::always_inline]] inline std::int64_t upTo8Digits(const char* at, std::size_t size) {
   std::uint64_t word = 0;
   if (size >= 4) {
@@ -196,7 +202,9 @@ namespace {
     std::memcpy(&tail, at + size - 4, 4);
     word = head | static_cast<std::uint64_t>(tail) << (size - 4) * 8;
   } else {
-    const auto byte = [&](std::size_t i) { return std::uint64_t{static_cast<std::uint8_t>(at[i])} << i * 8; };
+    const auto byte = [&](std::size_t i) {
+      return std::uint64_t{static_cast<std::uint8_t>(at[i])} << i * 8;
+    };
     word = byte(0) | byte(size / 2) | byte(size - 1);
   }
   // The digits go to the end, zeros before them.
@@ -225,8 +233,8 @@ std::optional<std::int64_t> integerOf(std::string_view token) {
   const bool negative = !token.empty() && token.front() == '-';
   if (negative) token.remove_prefix(1);
   if (token.empty() || token.size() > 18) return std::nullopt;
-  const std::int64_t value =
-      token.size() <= 8 ? upTo8Digits(token.data(), token.size()) : upTo18Digits(token.data(), token.size());
+  const std::int64_t value = token.size() <= 8 ? upTo8Digits(token.data(), token.size())
+                                               : upTo18Digits(token.data(), token.size());
   if (value < 0) return std::nullopt;
   return negative ? -value : value;
 }
@@ -259,7 +267,9 @@ void appendNumber(std::string& out, double number) {
 }
 
 std::string withNumbersAsTexts(std::string_view json) {
-  const auto isWordPart = [](char c) { return c == '-' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto isWordPart = [](char c) {
+    return c == '-' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
   std::string out;
   bool inString = false;
   for (std::size_t at = 0; at < json.size();) {
@@ -289,13 +299,15 @@ std::optional<Nanoseconds> nanosecondsOf(std::string_view token) {
   if (const std::size_t size = token.size(); size > 4 && size < 20 && token[size - 4] == '.') {
     const std::int64_t whole = upTo18Digits(token.data(), size - 4);
     const std::int64_t rest = upTo8Digits(token.data() + size - 3, 3);
-    if (whole >= 0 && rest >= 0 && whole < kFarthestNs / 1000) return Nanoseconds{whole * 1000 + rest, true};
+    if (whole >= 0 && rest >= 0 && whole < kFarthestNs / 1000)
+      return Nanoseconds{whole * 1000 + rest, true};
   }
   const bool negative = !token.empty() && token.front() == '-';
   std::size_t at = negative ? 1 : 0;
   std::int64_t value = 0;
   const std::size_t first = at;
-  for (; at < token.size() && isDigit(token[at]) && at - first < 16; ++at) value = value * 10 + (token[at] - '0');
+  for (; at < token.size() && isDigit(token[at]) && at - first < 16; ++at)
+    value = value * 10 + (token[at] - '0');
   if (at == first) return std::nullopt;
   // 16 digits of microseconds can be more than an int64 of nanoseconds holds.
   if (value > kFarthestNs / 1000) return std::nullopt;
@@ -314,7 +326,8 @@ std::optional<Nanoseconds> nanosecondsOf(std::string_view token) {
   }
   // An exponent, or too many digits.
   const auto number = numberOf(token);
-  if (!number || !(std::abs(*number) * 1000 <= static_cast<double>(kFarthestNs))) return std::nullopt;
+  if (!number || !(std::abs(*number) * 1000 <= static_cast<double>(kFarthestNs)))
+    return std::nullopt;
   return Nanoseconds{std::llround(*number * 1000), false};
 }
 
@@ -358,8 +371,8 @@ bool isNumber(std::string_view token) {
 void appendChecked(std::string& out, std::string_view json) {
   if (isValid(json)) {
     out += json;
-  } else if (const std::string mended = withNumbersAsTexts(json); isValid(mended)) {
-    out += mended;
+  } else if (const std::string repaired = withNumbersAsTexts(json); isValid(repaired)) {
+    out += repaired;
   } else {
     appendQuoted(out, json);
   }

@@ -18,13 +18,15 @@ bool isWord(char c) {
 }
 
 std::size_t endOfWord(std::string_view text) {
-  return static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), isWord) - text.begin());
+  return static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), isWord) -
+                                  text.begin());
 }
 
 }  // namespace
 
 std::string withoutScopes(std::string_view signature) {
-  const bool isFunction = signature.starts_with("void ") || signature.find('<') != std::string_view::npos;
+  const bool isFunction =
+      signature.starts_with("void ") || signature.find('<') != std::string_view::npos;
   if (!isFunction || signature.find("::") == std::string_view::npos) return std::string(signature);
   std::string out;
   int depth = 0;
@@ -49,14 +51,16 @@ std::string withoutScopes(std::string_view signature) {
 }
 
 bool isCommunicationKernel(std::string_view name) {
-  for (const std::string_view library : {"nccl", "rccl", "gloo", "oneccl", "cross_device_reduce", "multimem_all"}) {
+  for (const std::string_view library :
+       {"nccl", "rccl", "gloo", "oneccl", "cross_device_reduce", "multimem_all"}) {
     if (containsAnyCase(name, library)) return true;
   }
-  const std::initializer_list<std::string_view> kBegins{"allreduce",  "all_reduce",    "allgather",
-                                                        "all_gather", "reducescatter", "reduce_scatter",
-                                                        "alltoall",   "all_to_all",    "comm."};
-  return std::any_of(kBegins.begin(), kBegins.end(),
-                     [&](std::string_view begin) { return findAnyCase(name.substr(0, begin.size()), begin) == 0; });
+  const std::initializer_list<std::string_view> kBegins{
+      "allreduce",      "all_reduce", "allgather",  "all_gather", "reducescatter",
+      "reduce_scatter", "alltoall",   "all_to_all", "comm."};
+  return std::any_of(kBegins.begin(), kBegins.end(), [&](std::string_view begin) {
+    return findAnyCase(name.substr(0, begin.size()), begin) == 0;
+  });
 }
 
 bool beginsCommunication(std::string_view name) {

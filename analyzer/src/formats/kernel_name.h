@@ -7,8 +7,9 @@
 
 namespace lacuna::analyzer {
 
-/// A C++ signature without its scopes, result and arguments: of "void a::b::sum_kernel<4, c::Add<float>>(int, float*)"
-/// the part that distinguishes it, "sum_kernel<4, Add<float>>". Other names are left as they are.
+/// A C++ signature without its scopes, result and arguments: of "void a::b::sum_kernel<4,
+/// c::Add<float>>(int, float*)" the part that distinguishes it, "sum_kernel<4, Add<float>>". Other
+/// names are left as they are.
 std::string withoutScopes(std::string_view signature);
 
 /// True when a kernel of that name moves data between devices. docs/analyses/names.md.

@@ -35,8 +35,9 @@ struct Field {
 
   [[nodiscard]] std::int64_t signedValue() const { return static_cast<std::int64_t>(value); }
   [[nodiscard]] double real() const {
-    return wire == Wire::Fixed32 ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(value)))
-                                 : std::bit_cast<double>(value);
+    return wire == Wire::Fixed32
+               ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(value)))
+               : std::bit_cast<double>(value);
   }
 };
 

@@ -27,7 +27,9 @@ std::size_t utf8SequenceLength(std::string_view text) {
 }
 
 std::uint32_t codeOf(std::string_view sequence) {
-  const auto byte = [&](std::size_t i) { return std::uint32_t{static_cast<unsigned char>(sequence[i])}; };
+  const auto byte = [&](std::size_t i) {
+    return std::uint32_t{static_cast<unsigned char>(sequence[i])};
+  };
   if (sequence.size() == 1) return byte(0);
   std::uint32_t code = byte(0) & (0xffU >> (sequence.size() + 1));
   for (std::size_t i = 1; i < sequence.size(); ++i) code = code << 6 | (byte(i) & 0x3f);
@@ -38,7 +40,8 @@ bool isUnseen(std::uint32_t code) {
   const bool isControl = code < 0x20 || (code >= 0x7f && code < 0xa0);
   const bool isMark = code == 0x61c || code == 0x200e || code == 0x200f;
   // The two line separators stand before the embeddings and overrides.
-  return isControl || isMark || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+  return isControl || isMark || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2066 && code <= 0x2069);
 }
 
 std::string validUtf8(std::string_view text) {
@@ -56,7 +59,8 @@ std::string visibleText(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = utf8SequenceLength(text);
     const std::string_view character = text.substr(0, std::max<std::size_t>(1, length));
-    const std::uint32_t code = length == 0 ? static_cast<unsigned char>(text[0]) : codeOf(character);
+    const std::uint32_t code =
+        length == 0 ? static_cast<unsigned char>(text[0]) : codeOf(character);
     if (length > 0 && !isUnseen(code)) {
       out += character;
     } else {
@@ -76,7 +80,9 @@ std::string oneLine(std::string_view text) {
 
 std::string_view headOf(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return text;
-  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+  const auto continues = [&](std::size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+  };
   // A character has at most four bytes; what goes on for longer is no text.
   std::size_t end = bytes;
   while (end > 0 && bytes - end < 3 && continues(end)) --end;

@@ -5,7 +5,8 @@
 namespace lacuna::analyzer {
 
 std::string xmlText(std::string_view text) {
-  constexpr std::string_view kNoCharacters[] = {"\xef\xbf\xbe", "\xef\xbf\xbf"};  // U+FFFE and U+FFFF
+  constexpr std::string_view kNoCharacters[] = {"\xef\xbf\xbe",
+                                                "\xef\xbf\xbf"};  // U+FFFE and U+FFFF
   const std::string line = oneLine(text);
   std::string out;
   for (std::size_t i = 0; i < line.size(); ++i) {

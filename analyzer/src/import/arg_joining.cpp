@@ -37,7 +37,9 @@ class ArgJoining {
 
   prof::StringId* shapeOf(prof::ArgSetId set) {
     const auto at = std::ranges::lower_bound(sets_.id, set);
-    return at == sets_.id.end() || *at != set ? nullptr : &sets_.shape[static_cast<std::size_t>(at - sets_.id.begin())];
+    return at == sets_.id.end() || *at != set
+               ? nullptr
+               : &sets_.shape[static_cast<std::size_t>(at - sets_.id.begin())];
   }
 
   void joinShapes() {
@@ -61,7 +63,8 @@ class ArgJoining {
   }
   template <class Visit>
   static void eachLine(std::string_view shape, Visit&& visit) {
-    for (std::size_t end = 0; end != std::string_view::npos; shape.remove_prefix(std::min(end + 1, shape.size()))) {
+    for (std::size_t end = 0; end != std::string_view::npos;
+         shape.remove_prefix(std::min(end + 1, shape.size()))) {
       end = shape.find('\n');
       visit(shape.substr(0, end));
       if (end == std::string_view::npos) return;
@@ -79,8 +82,10 @@ class ArgJoining {
     std::string lines;
     eachLine(builder_.text(begin), [&](std::string_view line) {
       // An empty list of arguments is none any more.
-      const bool isEmptyList = line.size() > 1 && line[0] == kShapeConstant && line.substr(1) == kShapeNoArgs;
-      if (!isEmptyList && !(isArgument(line) && replaced.contains(line.substr(1)))) lines.append(line) += '\n';
+      const bool isEmptyList =
+          line.size() > 1 && line[0] == kShapeConstant && line.substr(1) == kShapeNoArgs;
+      if (!isEmptyList && !(isArgument(line) && replaced.contains(line.substr(1))))
+        lines.append(line) += '\n';
     });
     return at->second = builder_.intern(lines + endLines);
   }
@@ -92,7 +97,9 @@ class ArgJoining {
     for (std::uint32_t from = 0; from < args_.set.size();) {
       std::uint32_t to = from;
       bool moved = false;
-      for (; to < args_.set.size() && args_.key[to] == args_.key[from] && args_.scope[to] == args_.scope[from]; ++to) {
+      for (; to < args_.set.size() && args_.key[to] == args_.key[from] &&
+             args_.scope[to] == args_.scope[from];
+           ++to) {
         if (!isMoved(args_.set[to])) continue;
         moved = true;
         fromEnd_[to] = true;
@@ -109,12 +116,14 @@ class ArgJoining {
     });
   }
 
-  /// Sorts the rows of one name, which are the last of `order`, by set. A set keeps one value: the end's, and the last
-  /// one's of several ends.
+  /// Sorts the rows of one name, which are the last of `order`, by set. A set keeps one value: the
+  /// end's, and the last one's of several ends.
   void sortRun(RowOrder& order, std::uint32_t from, std::uint32_t to) {
     const auto first = order.end() - (to - from);
     const auto setOf = [&](std::uint32_t row) { return args_.set[row]; };
-    const auto place = [&](std::uint32_t row) { return std::pair(setOf(row), bool(fromEnd_[row])); };
+    const auto place = [&](std::uint32_t row) {
+      return std::pair(setOf(row), bool(fromEnd_[row]));
+    };
     std::stable_sort(first, order.end(), [&](auto a, auto b) { return place(a) < place(b); });
     auto kept = first;
     for (auto at = first; at != order.end(); ++at) {

@@ -13,8 +13,9 @@ struct ArgJoin {
   prof::ArgSetId from, to;
 };
 
-/// Moves the arguments of each `from` to its `to`, where those of the same name give way, and removes the sets that are
-/// empty then. Needs the sets in the order of their ids, and the arguments of each name in one run.
+/// Moves the arguments of each `from` to its `to`, where those of the same name give way, and
+/// removes the sets that are empty then. Needs the sets in the order of their ids, and the
+/// arguments of each name in one run.
 void joinArgs(StoreBuilder& builder, const std::vector<ArgJoin>& joins);
 
 }  // namespace lacuna::analyzer

@@ -32,7 +32,9 @@ class FileSource final : public ByteSource {
     while (filled < capacity) {
       const ssize_t got = ::read(fd_, to + filled, capacity - filled);
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) problem_ = fmt::format("reading stopped at byte {}: {}", read_ + filled, std::strerror(errno));
+      if (got < 0)
+        problem_ =
+            fmt::format("reading stopped at byte {}: {}", read_ + filled, std::strerror(errno));
       if (got <= 0) break;
       filled += static_cast<std::size_t>(got);
     }
@@ -59,13 +61,15 @@ class Decompressor : public ByteSource {
   std::size_t read(char* to, std::size_t capacity) override {
     std::size_t filled = 0;
     while (filled < capacity && !done_) {
-      if (produced_ + filled > most_) stop("is beyond the budget for a file of this size (--budget text=… raises it)");
+      if (produced_ + filled > most_)
+        stop("is beyond the budget for a file of this size (--budget text=… raises it)");
       if (done_) break;
       if (at_ == have_) refill();
       filled += step(to + filled, capacity - filled);
     }
     produced_ += filled;
-    if (!why_.empty()) problem_ = fmt::format("the compressed data {} after {} bytes of text", why_, produced_);
+    if (!why_.empty())
+      problem_ = fmt::format("the compressed data {} after {} bytes of text", why_, produced_);
     return filled;
   }
   [[nodiscard]] double progress() const override { return file_->progress(); }
@@ -98,7 +102,8 @@ class Decompressor : public ByteSource {
 
 class GzipSource final : public Decompressor {
  public:
-  GzipSource(std::unique_ptr<FileSource> file, std::uint64_t most) : Decompressor(std::move(file), most) {
+  GzipSource(std::unique_ptr<FileSource> file, std::uint64_t most)
+      : Decompressor(std::move(file), most) {
     inflateInit2(&stream_, 15 + 16);
   }
   ~GzipSource() override { inflateEnd(&stream_); }
@@ -153,7 +158,8 @@ class ZstdSource final : public Decompressor {
     at_ = in.pos;
     if (ZSTD_isError(rc) != 0) {
       const bool isWide = ZSTD_getErrorCode(rc) == ZSTD_error_frameParameter_windowTooLarge;
-      stop(isWide ? "needs a window of more than 128 MiB (zstd --long; unpack it first)" : "is damaged");
+      stop(isWide ? "needs a window of more than 128 MiB (zstd --long; unpack it first)"
+                  : "is damaged");
     } else if (ended_ && out.pos == 0) {
       if (wanted_ == 0) {
         done_ = true;
@@ -173,13 +179,15 @@ class ZstdSource final : public Decompressor {
 /// Traces are read twice and more (what they are, what they hold), which only a file can be.
 prof::Status refuseOtherThanFiles(const std::filesystem::path& path, mode_t mode) {
   if (S_ISREG(mode)) return {};
-  if (S_ISDIR(mode)) return prof::Error{fmt::format("{}: is a folder; name a trace file", path.string())};
+  if (S_ISDIR(mode))
+    return prof::Error{fmt::format("{}: is a folder; name a trace file", path.string())};
   if (S_ISFIFO(mode)) {
     return prof::Error{
-        fmt::format("{}: is a pipe, not a file; write what comes out of it to a file and name that", path.string())};
+        fmt::format("{}: is a pipe, not a file; write what comes out of it to a file and name that",
+                    path.string())};
   }
-  return prof::Error{
-      fmt::format("{}: is a {}, not a file; name a trace file", path.string(), S_ISSOCK(mode) ? "socket" : "device")};
+  return prof::Error{fmt::format("{}: is a {}, not a file; name a trace file", path.string(),
+                                 S_ISSOCK(mode) ? "socket" : "device")};
 }
 
 }  // namespace
@@ -187,7 +195,8 @@ prof::Status refuseOtherThanFiles(const std::filesystem::path& path, mode_t mode
 prof::Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::filesystem::path& path,
                                                            const prof::Budget& budget) {
   const auto cannotOpen = [&] {
-    return prof::Error{fmt::format("{}: cannot be opened: {}", path.string(), prof::fileProblem(errno))};
+    return prof::Error{
+        fmt::format("{}: cannot be opened: {}", path.string(), prof::fileProblem(errno))};
   };
   // Before it is opened: to open a pipe waits for a writer, and to open a device may do something.
   struct stat info {};

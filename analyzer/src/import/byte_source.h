@@ -12,16 +12,17 @@
 
 namespace lacuna::analyzer {
 
-/// The bytes of a file from front to back, decompressed when it is gz or zstd (recognised by its content). One thread
-/// at a time.
+/// The bytes of a file from front to back, decompressed when it is gz or zstd (recognised by its
+/// content). One thread at a time.
 class ByteSource {
  public:
-  static prof::Result<std::unique_ptr<ByteSource>> open(const std::filesystem::path& path,
-                                                        const prof::Budget& budget = prof::Budget::ofProcess());
+  static prof::Result<std::unique_ptr<ByteSource>> open(
+      const std::filesystem::path& path, const prof::Budget& budget = prof::Budget::ofProcess());
   virtual ~ByteSource() = default;
 
-  /// Fills up to `capacity` bytes; fewer only at the end. A compressed file that ends early, is damaged or unpacks to
-  /// more than the budget allows reads as far as it goes, and problem() reports it.
+  /// Fills up to `capacity` bytes; fewer only at the end. A compressed file that ends early, is
+  /// damaged or unpacks to more than the budget allows reads as far as it goes, and problem()
+  /// reports it.
   virtual std::size_t read(char* to, std::size_t capacity) = 0;
   /// The size of the file on the disk.
   [[nodiscard]] virtual std::uint64_t fileBytes() const = 0;

@@ -15,7 +15,8 @@ namespace {
 /// Bytes at the beginning of a file that are searched for signs of files that are no traces.
 constexpr std::size_t kSearched = 4096;
 
-/// Looks for the event list among the members of the top-level object, resuming where it stopped for want of text.
+/// Looks for the event list among the members of the top-level object, resuming where it stopped
+/// for want of text.
 class ListFinder {
  public:
   enum class State { NeedsMore, Found, NotJson };
@@ -75,7 +76,8 @@ class ListFinder {
 
 bool EventWindows::readMore(std::size_t bytes) {
   if (ended_) return false;
-  if (carry_.size() < have_ + bytes + JsonWalker::kPadding) carry_.resize(have_ + bytes + JsonWalker::kPadding);
+  if (carry_.size() < have_ + bytes + JsonWalker::kPadding)
+    carry_.resize(have_ + bytes + JsonWalker::kPadding);
   const std::size_t got = source_->read(carry_.data() + have_, bytes);
   have_ += got;
   if (got < bytes) ended_ = true;
@@ -91,11 +93,11 @@ prof::Status EventWindows::findList() {
     if (unread().substr(0, kSearched).find("|execution_trace|") != std::string_view::npos) {
       return prof::Error{
           "it is an execution trace of PyTorch (ExecutionTraceObserver), which has no times; "
-          "export_chrome_trace() of "
-          "a torch.profiler that runs beside it writes one that does"};
+          "export_chrome_trace() of a torch.profiler that runs beside it writes one that does"};
     }
     if (state == ListFinder::State::NotJson || have_ > sizes_.mostBytes || !readMore(step)) {
-      return prof::Error{fmt::format("no event list (\"traceEvents\": […]) up to byte {}", finder.at())};
+      return prof::Error{
+          fmt::format("no event list (\"traceEvents\": […]) up to byte {}", finder.at())};
     }
     step = std::min<std::size_t>(step * 2, sizes_.windowBytes);
   }
@@ -120,8 +122,8 @@ bool EventWindows::next(EventWindow& window) {
     if (cut != std::string::npos) break;
     if (want >= sizes_.mostBytes) {
       problem_ = fmt::format(
-          "byte {}: what begins here goes on for more than {} bytes, longer than any event; reading "
-          "stopped there",
+          "byte {}: what begins here goes on for more than {} bytes, longer than any event; "
+          "reading stopped there",
           offset_, want);
       ended_ = true;
       break;
@@ -141,11 +143,13 @@ bool EventWindows::next(EventWindow& window) {
     offset_ += cut;
   }
   std::string& next = window.text;
-  if (next.size() < rest.size() + JsonWalker::kPadding) next.resize(rest.size() + JsonWalker::kPadding);
+  if (next.size() < rest.size() + JsonWalker::kPadding)
+    next.resize(rest.size() + JsonWalker::kPadding);
   std::copy(rest.begin(), rest.end(), next.begin());
   have_ = rest.size();
   std::swap(carry_, window.text);
-  if (window.text.size() < window.size + JsonWalker::kPadding) window.text.resize(window.size + JsonWalker::kPadding);
+  if (window.text.size() < window.size + JsonWalker::kPadding)
+    window.text.resize(window.size + JsonWalker::kPadding);
   std::fill_n(window.text.data() + window.size, JsonWalker::kPadding, ' ');
   return true;
 }

@@ -33,25 +33,30 @@ struct WindowSizes {
   std::size_t mostBytes = 256 << 20;
 };
 
-/// Cuts the event list of a Chrome trace into pieces, so that a file of any size is read in bounded memory.
+/// Cuts the event list of a Chrome trace into pieces, so that a file of any size is read in bounded
+/// memory.
 class EventWindows {
  public:
-  /// No piece is longer than `mostBytes`: where no event begins within them reading stops, and problem() reports it.
+  /// No piece is longer than `mostBytes`: where no event begins within them reading stops, and
+  /// problem() reports it.
   explicit EventWindows(std::unique_ptr<ByteSource> source, const WindowSizes& sizes = {})
       : source_(std::move(source)), sizes_(sizes) {}
 
   /// Reads up to the event list. Fails on a file that has none.
   prof::Status findList();
-  /// The members of the top-level object before the list, as the text of an object without its closing brace; empty
-  /// when the file is a bare list.
+  /// The members of the top-level object before the list, as the text of an object without its
+  /// closing brace; empty when the file is a bare list.
   [[nodiscard]] const std::string& head() const { return head_; }
   /// Chrome's own form, which may leave out its last bracket.
   [[nodiscard]] bool isBareList() const { return bareList_; }
-  /// The next piece, in the memory of the one that `window` held before; false at the end of the file.
+  /// The next piece, in the memory of the one that `window` held before; false at the end of the
+  /// file.
   bool next(EventWindow& window);
   [[nodiscard]] std::size_t mostBytes() const { return sizes_.mostBytes; }
   [[nodiscard]] double progress() const { return source_->progress(); }
-  [[nodiscard]] const std::string& problem() const { return problem_.empty() ? source_->problem() : problem_; }
+  [[nodiscard]] const std::string& problem() const {
+    return problem_.empty() ? source_->problem() : problem_;
+  }
 
  private:
   bool readMore(std::size_t bytes);
@@ -60,7 +65,8 @@ class EventWindows {
   std::unique_ptr<ByteSource> source_;
   WindowSizes sizes_;
   std::string head_;
-  std::string carry_;  ///< longer than what was read into it, so that it need not be cleared again and again
+  std::string carry_;  ///< longer than what was read into it, so that it need not be cleared again
+                       ///< and again
   std::size_t have_ = 0;
   std::string gap_;
   std::string problem_;

@@ -24,18 +24,22 @@ std::string readableKinds() {
   return out;
 }
 
-StoreResult openKind(SourceKind kind, const std::filesystem::path& path, const OpenOptions& options) {
+StoreResult openKind(SourceKind kind, const std::filesystem::path& path,
+                     const OpenOptions& options) {
   if (kind == SourceKind::Empty) {
-    return prof::Error{fmt::format("{}: is empty; the program that wrote it may have been stopped", path.string())};
+    return prof::Error{fmt::format("{}: is empty; the program that wrote it may have been stopped",
+                                   path.string())};
   }
   const auto found = std::ranges::find(importers(), kind, &Importer::kind);
   if (found != importers().end()) return (*found)->open(path, options);
   return prof::Error{
-      fmt::format("{}: not a trace that lacuna knows; it reads {} (also gz and zstd)", path.string(), readableKinds())};
+      fmt::format("{}: not a trace that lacuna knows; it reads {} (also gz and zstd)",
+                  path.string(), readableKinds())};
 }
 
 /// Analyses and views take memory by the row, whatever it was read from.
-prof::Status allowRows(const Store& store, const std::filesystem::path& path, const prof::Budget& budget) {
+prof::Status allowRows(const Store& store, const std::filesystem::path& path,
+                       const prof::Budget& budget) {
   std::uint64_t rows = 0;
   for (std::size_t table = 0; table < prof::allTables().size(); ++table) rows += store.rows(table);
   std::error_code error;

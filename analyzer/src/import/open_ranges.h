@@ -11,7 +11,8 @@
 
 namespace lacuna::analyzer {
 
-/// Which ranges are open on a thread, asked for one time after the other. The ranges must be in the order of time.
+/// Which ranges are open on a thread, asked for one time after the other. The ranges must be in the
+/// order of time.
 class OpenRanges {
  public:
   /// `counts` answers true for a row that takes part.
@@ -32,7 +33,9 @@ class OpenRanges {
     std::erase_if(open, [&](std::size_t i) { return endOf(i) < time; });
     return open;
   }
-  [[nodiscard]] prof::TimeNs endOf(std::size_t range) const { return ranges_.startNs[range] + ranges_.durNs[range]; }
+  [[nodiscard]] prof::TimeNs endOf(std::size_t range) const {
+    return ranges_.startNs[range] + ranges_.durNs[range];
+  }
 
  private:
   const prof::Range::Columns& ranges_;

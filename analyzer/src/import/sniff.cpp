@@ -36,15 +36,17 @@ prof::Result<SourceKind> sniff(const std::filesystem::path& path) {
     return prof::Error{fmt::format("{}: {}", path.string(), problem)};
   }
   if (head.empty()) return SourceKind::Empty;
-  const auto found = std::ranges::find_if(kImporters, [&](const Importer* it) { return it->recognises(head); });
+  const auto found =
+      std::ranges::find_if(kImporters, [&](const Importer* it) { return it->recognises(head); });
   if (found != kImporters.end()) {
     if ((*found)->kind != SourceKind::Lcn || !(*source)->isCompressed()) return (*found)->kind;
-    return prof::Error{
-        fmt::format("{}: is a .lcn that was compressed, which it is inside; unpack it first", path.string())};
+    return prof::Error{fmt::format(
+        "{}: is a .lcn that was compressed, which it is inside; unpack it first", path.string())};
   }
   if (head.starts_with("version https://git-lfs.github.com/")) {
     return prof::Error{
-        fmt::format("{}: is not the file itself but what Git LFS keeps in its place; `git lfs pull` fetches the file",
+        fmt::format("{}: is not the file itself but what Git LFS keeps in its place; `git lfs "
+                    "pull` fetches the file",
                     path.string())};
   }
   return SourceKind::Unknown;

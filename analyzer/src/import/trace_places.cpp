@@ -49,7 +49,8 @@ void boundMoments(StoreBuilder& builder) {
     if constexpr (requires { columns.timeNs; }) std::ranges::for_each(columns.timeNs, bound);
   });
   if (far > 0) {
-    builder.addWarning(fmt::format("{} times and lengths are beyond 73 years, and were brought back to that", far));
+    builder.addWarning(fmt::format(
+        "{} times and lengths are beyond 73 years, and were brought back to that", far));
   }
 }
 
@@ -68,7 +69,8 @@ prof::ProcessId TracePlaces::process(std::uint64_t key, std::uint32_t osPid) {
   return at->second;
 }
 
-prof::ThreadId TracePlaces::thread(std::uint64_t key, prof::ProcessId process, std::uint32_t osTid) {
+prof::ThreadId TracePlaces::thread(std::uint64_t key, prof::ProcessId process,
+                                   std::uint32_t osTid) {
   const auto [at, isNew] = threads_.try_emplace(key, nextId<prof::Thread>(builder_));
   if (isNew) {
     prof::Thread row;
@@ -94,14 +96,16 @@ prof::DeviceId TracePlaces::device(prof::DeviceKind kind, std::uint64_t key, std
 
 prof::QueueId TracePlaces::queue(prof::DeviceId device, prof::ProcessId process, std::uint64_t key,
                                  std::uint64_t nativeId) {
-  const auto [at, isNew] = queues_.try_emplace({device, process, key}, nextId<prof::Queue>(builder_));
+  const auto [at, isNew] =
+      queues_.try_emplace({device, process, key}, nextId<prof::Queue>(builder_));
   if (isNew) builder_.append(prof::Queue{at->second, device, process, nativeId, {}});
   return at->second;
 }
 
 prof::TrackId TracePlaces::track(const prof::CounterTrack& like) {
-  const auto [at, isNew] = tracks_.try_emplace({like.process, like.thread, like.device, like.name, like.unit},
-                                               nextId<prof::CounterTrack>(builder_));
+  const auto [at, isNew] =
+      tracks_.try_emplace({like.process, like.thread, like.device, like.name, like.unit},
+                          nextId<prof::CounterTrack>(builder_));
   if (isNew) {
     prof::CounterTrack row = like;
     row.id = at->second;
@@ -147,7 +151,8 @@ void renumberIds(StoreBuilder& builder) {
 void nestRanges(StoreBuilder& builder) {
   auto& ranges = builder.columns<prof::Range>();
   sortByTime<prof::Range>(ranges);
-  std::map<std::tuple<prof::ThreadId, prof::QueueId, prof::StringId>, std::vector<prof::TimeNs>> open;
+  std::map<std::tuple<prof::ThreadId, prof::QueueId, prof::StringId>, std::vector<prof::TimeNs>>
+      open;
   for (std::size_t i = 0; i < ranges.startNs.size(); ++i) {
     if (ranges.kind[i] != prof::RangeKind::PushPop) continue;
     auto& stack = open[{ranges.thread[i], ranges.queue[i], ranges.domain[i]}];
@@ -197,7 +202,8 @@ void spanPlaces(StoreBuilder& builder) {
     processes.endNs[process - 1] = std::max(processes.endNs[process - 1], threads.endNs[i]);
   }
   for (std::size_t i = 0; i < processes.id.size(); ++i) {
-    if (processes.startNs[i] > processes.endNs[i]) processes.startNs[i] = processes.endNs[i] = quiet;
+    if (processes.startNs[i] > processes.endNs[i])
+      processes.startNs[i] = processes.endNs[i] = quiet;
   }
 }
 

@@ -78,8 +78,9 @@ class Listing {
 
   std::uint32_t number(Communicator communicator) {
     auto& list = out_.communicators;
-    const auto [at, isNew] = places_.try_emplace({communicator.name, communicator.group, communicator.ranks},
-                                                 static_cast<std::uint32_t>(list.size()));
+    const auto [at, isNew] =
+        places_.try_emplace({communicator.name, communicator.group, communicator.ranks},
+                            static_cast<std::uint32_t>(list.size()));
     if (isNew) list.push_back(std::move(communicator));
     return at->second;
   }
@@ -104,8 +105,9 @@ class Listing {
     const auto type = args_->text(set, "dtype");
     if (values && type && *values > 0) {
       one.calls = 1;
-      one.volume = volumeOfInput(one.kind, prof::productOf(static_cast<std::uint64_t>(*values), bytesOf(*type)),
-                                 communicator.ranks);
+      one.volume = volumeOfInput(
+          one.kind, prof::productOf(static_cast<std::uint64_t>(*values), bytesOf(*type)),
+          communicator.ranks);
     }
     one.communicator = number(std::move(communicator));
     return true;
@@ -143,27 +145,29 @@ class Listing {
 
 std::string_view nameOf(CollectiveKind kind) {
   static constexpr std::string_view kNames[] = {
-      "",       "all_reduce", "all_gather", "reduce_scatter", "broadcast",        "reduce", "all_to_all",
-      "gather", "scatter",    "send",       "receive",        "send and receive", "several"};
+      "",        "all_reduce",       "all_gather", "reduce_scatter", "broadcast",
+      "reduce",  "all_to_all",       "gather",     "scatter",        "send",
+      "receive", "send and receive", "several"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
 CollectiveKind collectiveKind(std::string_view name) {
   using enum CollectiveKind;
   // The longer names first: most of the others are parts of one.
-  static constexpr std::pair<std::string_view, CollectiveKind> kWords[] = {{"crossdevicereduce", AllReduce},
-                                                                           {"allreduce", AllReduce},
-                                                                           {"allgather", AllGather},
-                                                                           {"reducescatter", ReduceScatter},
-                                                                           {"alltoall", AllToAll},
-                                                                           {"sendrecv", SendReceive},
-                                                                           {"broadcast", Broadcast},
-                                                                           {"bcast", Broadcast},
-                                                                           {"gather", Gather},
-                                                                           {"scatter", Scatter},
-                                                                           {"reduce", Reduce},
-                                                                           {"send", Send},
-                                                                           {"recv", Receive}};
+  static constexpr std::pair<std::string_view, CollectiveKind> kWords[] = {
+      {"crossdevicereduce", AllReduce},
+      {"allreduce", AllReduce},
+      {"allgather", AllGather},
+      {"reducescatter", ReduceScatter},
+      {"alltoall", AllToAll},
+      {"sendrecv", SendReceive},
+      {"broadcast", Broadcast},
+      {"bcast", Broadcast},
+      {"gather", Gather},
+      {"scatter", Scatter},
+      {"reduce", Reduce},
+      {"send", Send},
+      {"recv", Receive}};
   std::string letters(name);
   std::erase(letters, '_');
   for (const auto& [word, kind] : kWords) {
@@ -173,10 +177,11 @@ CollectiveKind collectiveKind(std::string_view name) {
 }
 
 CollectiveVolume volumeOfInput(CollectiveKind kind, std::uint64_t bytes, std::uint32_t ranks) {
-  CollectiveVolume out{.bytes = kind == CollectiveKind::Receive ? 0 : bytes, .algorithmBytes = 0, .busBytes = 0};
+  CollectiveVolume out{
+      .bytes = kind == CollectiveKind::Receive ? 0 : bytes, .algorithmBytes = 0, .busBytes = 0};
   if (kind == CollectiveKind::Unknown || kind == CollectiveKind::Several) return out;
-  const bool isPart =
-      kind == CollectiveKind::AllGather || kind == CollectiveKind::Gather || kind == CollectiveKind::Scatter;
+  const bool isPart = kind == CollectiveKind::AllGather || kind == CollectiveKind::Gather ||
+                      kind == CollectiveKind::Scatter;
   out.algorithmBytes = isPart ? prof::productOf(bytes, ranks) : bytes;
   out.busBytes = static_cast<double>(out.algorithmBytes) * busFactor(kind, ranks);
   return out;
@@ -190,21 +195,22 @@ CollectiveVolume volumeOfMessage(CollectiveKind kind, std::uint64_t bytes, std::
 prof::Result<CollectiveList> listCollectives(const Store& store, prof::TimeWindow window) {
   using prof::Kernel;
   Listing listing(store);
-  const auto status =
-      store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::queue, &Kernel::device, &Kernel::name, &Kernel::args>(
-          window, [&](std::uint64_t first, auto start, auto dur, auto queue, auto device, auto name, auto set) {
-            for (std::size_t i = 0; i < start.size(); ++i) {
-              if (start[i] < window.startNs || start[i] >= window.endNs) continue;
-              if (!listing.isCommunication(name[i])) continue;
-              listing.add({.kernel = first + i,
-                           .startNs = start[i],
-                           .endNs = start[i] + dur[i],
-                           .queue = queue[i],
-                           .device = device[i],
-                           .name = name[i]},
-                          set[i]);
-            }
-          });
+  const auto status = store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::queue, &Kernel::device,
+                                 &Kernel::name, &Kernel::args>(
+      window,
+      [&](std::uint64_t first, auto start, auto dur, auto queue, auto device, auto name, auto set) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          if (start[i] < window.startNs || start[i] >= window.endNs) continue;
+          if (!listing.isCommunication(name[i])) continue;
+          listing.add({.kernel = first + i,
+                       .startNs = start[i],
+                       .endNs = start[i] + dur[i],
+                       .queue = queue[i],
+                       .device = device[i],
+                       .name = name[i]},
+                      set[i]);
+        }
+      });
   if (!status) return status.error();
   return listing.take();
 }

@@ -9,8 +9,9 @@
 
 namespace lacuna::analyzer {
 
-/// A map from correlation ids to rows for building once and asking often; the last row of an id wins. Ids mostly count
-/// up, so they index pages: 4 bytes an id. Where they turn out to be scattered, a hash table takes over.
+/// A map from correlation ids to rows for building once and asking often; the last row of an id
+/// wins. Ids mostly count up, so they index pages: 4 bytes an id. Where they turn out to be
+/// scattered, a hash table takes over.
 class CorrelationMap {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;

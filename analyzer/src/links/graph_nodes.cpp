@@ -23,9 +23,11 @@ constexpr int kMostCopies = 16;
 
 /// Calls that make nodes with device work: captured ones, and those that add a node.
 bool handsOverWork(std::string_view call) {
-  static constexpr std::array<std::string_view, 7> kParts{"aunchKernel",   "aunchCooperative", "Memcpy",       "Memset",
-                                                          "AddKernelNode", "AddMemcpyNode",    "AddMemsetNode"};
-  return std::ranges::any_of(kParts, [&](std::string_view part) { return call.find(part) != std::string_view::npos; });
+  static constexpr std::array<std::string_view, 7> kParts{
+      "aunchKernel",   "aunchCooperative", "Memcpy",       "Memset",
+      "AddKernelNode", "AddMemcpyNode",    "AddMemsetNode"};
+  return std::ranges::any_of(
+      kParts, [&](std::string_view part) { return call.find(part) != std::string_view::npos; });
 }
 
 }  // namespace
@@ -66,21 +68,22 @@ prof::Status GraphNodes::findCalls(const Store& store) {
   const auto atNs = [](const Made* made) { return made->origin.atNs; };
   for (auto& [thread, all] : byThread) std::ranges::sort(all, {}, atNs);
   std::unordered_map<StringId, bool> works;
-  const auto status = store.scan<&ApiCall::startNs, &ApiCall::durNs, &ApiCall::thread, &ApiCall::name>(
-      {}, [&](std::uint64_t first, auto start, auto dur, auto thread, auto name) {
-        for (std::size_t i = 0; i < start.size(); ++i) {
-          const auto all = byThread.find(thread[i]);
-          if (all == byThread.end()) continue;
-          auto at = std::ranges::lower_bound(all->second, start[i], {}, atNs);
-          if (at == all->second.end() || atNs(*at) > start[i] + dur[i]) continue;
-          const auto [known, isNew] = works.try_emplace(name[i], false);
-          if (isNew) known->second = handsOverWork(store.text(name[i]));
-          for (; at != all->second.end() && atNs(*at) <= start[i] + dur[i]; ++at) {
-            (*at)->call = first + i;
-            (*at)->works = known->second;
-          }
-        }
-      });
+  const auto status =
+      store.scan<&ApiCall::startNs, &ApiCall::durNs, &ApiCall::thread, &ApiCall::name>(
+          {}, [&](std::uint64_t first, auto start, auto dur, auto thread, auto name) {
+            for (std::size_t i = 0; i < start.size(); ++i) {
+              const auto all = byThread.find(thread[i]);
+              if (all == byThread.end()) continue;
+              auto at = std::ranges::lower_bound(all->second, start[i], {}, atNs);
+              if (at == all->second.end() || atNs(*at) > start[i] + dur[i]) continue;
+              const auto [known, isNew] = works.try_emplace(name[i], false);
+              if (isNew) known->second = handsOverWork(store.text(name[i]));
+              for (; at != all->second.end() && atNs(*at) <= start[i] + dur[i]; ++at) {
+                (*at)->call = first + i;
+                (*at)->works = known->second;
+              }
+            }
+          });
   if (status) groupCopies();
   return status;
 }
@@ -93,7 +96,8 @@ void GraphNodes::groupCopies() {
   }
 }
 
-const std::vector<std::uint64_t>& GraphNodes::copiedWith(ProcessId process, std::uint64_t node) const {
+const std::vector<std::uint64_t>& GraphNodes::copiedWith(ProcessId process,
+                                                         std::uint64_t node) const {
   static const std::vector<std::uint64_t> kNone;
   const auto made = made_.find({process, node});
   if (made == made_.end() || made->second.original == 0) return kNone;

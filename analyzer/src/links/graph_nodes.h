@@ -11,8 +11,9 @@
 
 namespace lacuna::analyzer {
 
-/// The nodes of graphs by the moments at which the program made them: while it captured a stream, or one by one. An
-/// executable graph has copies of nodes. The origin of a copy is the node that was copied.
+/// The nodes of graphs by the moments at which the program made them: while it captured a stream,
+/// or one by one. An executable graph has copies of nodes. The origin of a copy is the node that
+/// was copied.
 class GraphNodes {
  public:
   /// A moment of the program, and the call in which it lies.
@@ -28,9 +29,11 @@ class GraphNodes {
   /// Null for a node whose making was not recorded.
   [[nodiscard]] const Origin* originOf(prof::ProcessId process, std::uint64_t node) const;
 
-  /// The nodes that do device work and were copied together with this one, itself included: those of its executable
-  /// graph. Empty where the calls that made them are not recorded. Needs findCalls().
-  [[nodiscard]] const std::vector<std::uint64_t>& copiedWith(prof::ProcessId process, std::uint64_t node) const;
+  /// The nodes that do device work and were copied together with this one, itself included: those
+  /// of its executable graph. Empty where the calls that made them are not recorded. Needs
+  /// findCalls().
+  [[nodiscard]] const std::vector<std::uint64_t>& copiedWith(prof::ProcessId process,
+                                                             std::uint64_t node) const;
   /// Reads the calls in which nodes were made.
   prof::Status findCalls(const Store& store);
 
@@ -48,7 +51,8 @@ class GraphNodes {
   void groupCopies();
 
   std::map<Key, Made> made_;
-  std::map<std::pair<prof::ProcessId, std::uint64_t>, std::vector<std::uint64_t>> copies_;  ///< by call
+  std::map<std::pair<prof::ProcessId, std::uint64_t>, std::vector<std::uint64_t>>
+      copies_;  ///< by call
 };
 
 }  // namespace lacuna::analyzer

@@ -77,8 +77,8 @@ class LaunchBuilder {
         {}, [&](std::uint64_t first, auto threads, auto correlations, auto domains) {
           for (std::size_t i = 0; i < threads.size(); ++i) {
             if (!threads[i] || !launches(correlations[i], domains[i])) continue;
-            maps_[processOf(threads[i])].set(correlations[i],
-                                             static_cast<std::uint32_t>(first + i) | LaunchLinks::kIsRange);
+            maps_[processOf(threads[i])].set(
+                correlations[i], static_cast<std::uint32_t>(first + i) | LaunchLinks::kIsRange);
           }
           return goesOn();
         });
@@ -91,7 +91,8 @@ class LaunchBuilder {
         {}, [&](std::uint64_t first, auto threads, auto correlations) {
           for (std::size_t i = 0; i < threads.size(); ++i) {
             if (correlations[i] == 0 || !threads[i]) continue;
-            maps_[processOf(threads[i])].set(correlations[i], static_cast<std::uint32_t>(first + i));
+            maps_[processOf(threads[i])].set(correlations[i],
+                                             static_cast<std::uint32_t>(first + i));
           }
           return goesOn();
         });
@@ -100,15 +101,16 @@ class LaunchBuilder {
   template <auto Queue, auto Correlation>
   void readWork(std::uint64_t firstNumber) {
     OwnerCache<prof::QueueId> processOf(owners_);
-    (void)store_.scan<Queue, Correlation>({}, [&](std::uint64_t first, auto queues, auto correlations) {
-      for (std::size_t i = 0; i < queues.size(); ++i) {
-        if (correlations[i] == 0) continue;
-        const auto map = maps_.find(processOf(queues[i]));
-        if (map == maps_.end()) continue;
-        links_.launch[firstNumber + first + i] = map->second.find(correlations[i]);
-      }
-      return goesOn();
-    });
+    (void)store_.scan<Queue, Correlation>(
+        {}, [&](std::uint64_t first, auto queues, auto correlations) {
+          for (std::size_t i = 0; i < queues.size(); ++i) {
+            if (correlations[i] == 0) continue;
+            const auto map = maps_.find(processOf(queues[i]));
+            if (map == maps_.end()) continue;
+            links_.launch[firstNumber + first + i] = map->second.find(correlations[i]);
+          }
+          return goesOn();
+        });
   }
 
   void chain(std::uint64_t work) {
@@ -171,7 +173,8 @@ RangeLaunches::RangeLaunches(const Store& store) {
   countsOperators_ &= !isOwn;
 }
 
-std::optional<LaunchLinks> buildLaunchLinks(const Store& store, const OwnerTree& owners, const Links::Wanted& wanted) {
+std::optional<LaunchLinks> buildLaunchLinks(const Store& store, const OwnerTree& owners,
+                                            const Links::Wanted& wanted) {
   return LaunchBuilder(store, owners, wanted).build();
 }
 

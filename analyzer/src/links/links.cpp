@@ -51,12 +51,13 @@ std::uint32_t at(const std::vector<std::uint32_t>& links, std::uint64_t row) {
   return row < links.size() ? links[row] : kNoLink;
 }
 
-/// A value that is computed when it is first asked for, once, unless that is called off. Safe for many threads.
+/// A value that is computed when it is first asked for, once, unless that is called off. Safe for
+/// many threads.
 template <class Value>
 class ComputedOnce {
  public:
-  /// compute() answers nothing where it was called off; so does this. A thread that comes while it is computed waits
-  /// for it, as long as that is wanted.
+  /// compute() answers nothing where it was called off; so does this. A thread that comes while it
+  /// is computed waits for it, as long as that is wanted.
   template <class Compute>
   const Value* get(const Links::Wanted& wanted, Compute&& compute) {
     constexpr std::chrono::milliseconds kCheckAgain(5);
@@ -91,7 +92,8 @@ const OwnerTree::DeviceNode* OwnerTree::device(DeviceId id) const {
   return findNode(devices, id);
 }
 ProcessId OwnerTree::processOf(ThreadId id) const {
-  const auto found = std::ranges::lower_bound(threads_, id, {}, &std::pair<ThreadId, ProcessId>::first);
+  const auto found =
+      std::ranges::lower_bound(threads_, id, {}, &std::pair<ThreadId, ProcessId>::first);
   return found != threads_.end() && found->first == id ? found->second : ProcessId();
 }
 ProcessId OwnerTree::processOf(QueueId id) const {
@@ -114,7 +116,8 @@ OwnerTree OwnerTree::read(const Store& store) {
   for (const ProcessNode& process : tree.processes) {
     if (process.parent) births.emplace_back(process.parent, process.id);
   }
-  for (const auto& [parent, child] : births) insertOnce(nodeFor(tree.processes, parent).children, child);
+  for (const auto& [parent, child] : births)
+    insertOnce(nodeFor(tree.processes, parent).children, child);
   for (std::uint64_t i = 0; i < store.rows<prof::Thread>(); ++i) {
     const auto row = store.row<prof::Thread>(i);
     tree.threads_.emplace_back(row.id, row.process);
@@ -225,7 +228,8 @@ std::vector<EventRef> Links::launchedBy(const EventRef& launch, std::size_t limi
   std::uint32_t number = kNoLink;
   if (launch.table == Table::ApiCall) number = at(links.firstOfCall, launch.row);
   if (launch.table == Table::Range) number = at(links.firstOfRange, launch.row);
-  for (; number != kNoLink && work.size() < limit; number = links.next[number]) work.push_back(links.work(number));
+  for (; number != kNoLink && work.size() < limit; number = links.next[number])
+    work.push_back(links.work(number));
   return work;
 }
 
@@ -251,7 +255,8 @@ std::uint32_t Links::operatorOf(const EventRef& work) const {
   return launch ? rangeAround(launch.row) : kNoLink;
 }
 
-void Links::workUnder(std::uint64_t range, const std::function<void(const EventRef&)>& visit) const {
+void Links::workUnder(std::uint64_t range,
+                      const std::function<void(const EventRef&)>& visit) const {
   const LaunchLinks& links = impl_->launches();
   const NestingLinks& nesting = impl_->nesting();
   const auto inside = [&](std::uint32_t around) {
@@ -265,12 +270,13 @@ void Links::workUnder(std::uint64_t range, const std::function<void(const EventR
   TimeNs start = 0;
   TimeNs end = 0;
   // One row, without decoding the whole column of a large table.
-  (void)impl_->store.scan<&R::startNs, &R::durNs>({}, [&](std::uint64_t first, auto starts, auto lengths) {
-    if (range >= first + starts.size()) return true;
-    start = starts[range - first];
-    end = start + lengths[range - first];
-    return false;
-  });
+  (void)impl_->store.scan<&R::startNs, &R::durNs>(
+      {}, [&](std::uint64_t first, auto starts, auto lengths) {
+        if (range >= first + starts.size()) return true;
+        start = starts[range - first];
+        end = start + lengths[range - first];
+        return false;
+      });
   const prof::TimeWindow window{start, end + 1};
   (void)impl_->store.scan<&prof::ApiCall::startNs>(window, [&](std::uint64_t first, auto starts) {
     for (std::size_t i = 0; i < starts.size(); ++i) {

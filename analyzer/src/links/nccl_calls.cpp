@@ -61,11 +61,12 @@ struct ThreadState {
     TimeNs startNs, endNs;
     std::uint32_t group;
   };
-  int depth = 0;                    ///< of groups
-  std::uint32_t group = kNoGroup;   ///< the open one
-  TimeNs callEndNs = INT64_MIN;     ///< ranges that begin before it are of NCCL's own calls to itself
-  std::vector<Interval> launching;  ///< in order, disjoint: what is launched meanwhile belongs to the group
-  std::size_t at = 0;               ///< in them, while launches go by
+  int depth = 0;                   ///< of groups
+  std::uint32_t group = kNoGroup;  ///< the open one
+  TimeNs callEndNs = INT64_MIN;  ///< ranges that begin before it are of NCCL's own calls to itself
+  std::vector<Interval>
+      launching;       ///< in order, disjoint: what is launched meanwhile belongs to the group
+  std::size_t at = 0;  ///< in them, while launches go by
 };
 
 class Builder {
@@ -91,7 +92,8 @@ class Builder {
     auto ranks = numberIn(text, kRanks);
     if (!ranks) ranks = numberIn(text, kDevices);
     if (communicator && ranks)
-      out_.ranks[*communicator] = static_cast<std::uint32_t>(std::min<std::uint64_t>(*ranks, UINT32_MAX));
+      out_.ranks[*communicator] =
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(*ranks, UINT32_MAX));
   }
 
   void readMarks() {
@@ -105,16 +107,18 @@ class Builder {
 
   void readRanges() {
     using prof::Range;
-    (void)store_.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::name, &Range::text>(
-        {}, [&](std::uint64_t, auto starts, auto lengths, auto threads, auto domains, auto names, auto texts) {
-          for (std::size_t i = 0; i < starts.size(); ++i) {
-            if (domains[i] != domain_) continue;
-            take(threads_[threads[i].value], starts[i], starts[i] + lengths[i], names[i], texts[i]);
-          }
-        });
+    (void)store_.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::name,
+                      &Range::text>({}, [&](std::uint64_t, auto starts, auto lengths, auto threads,
+                                            auto domains, auto names, auto texts) {
+      for (std::size_t i = 0; i < starts.size(); ++i) {
+        if (domains[i] != domain_) continue;
+        take(threads_[threads[i].value], starts[i], starts[i] + lengths[i], names[i], texts[i]);
+      }
+    });
   }
 
-  void take(ThreadState& thread, TimeNs startNs, TimeNs endNs, prof::StringId name, prof::StringId text) {
+  void take(ThreadState& thread, TimeNs startNs, TimeNs endNs, prof::StringId name,
+            prof::StringId text) {
     if (startNs < thread.callEndNs) return;
     const std::string_view function = store_.text(name);
     if (function.starts_with("ncclGroupStart")) {
@@ -159,7 +163,8 @@ class Builder {
             const auto thread = threads_.find(threads[i].value);
             if (thread == threads_.end()) continue;
             const std::uint32_t group = groupAt(thread->second, starts[i]);
-            if (group != kNoGroup) launches_[owners_.processOf(threads[i]).value][correlations[i]] = group;
+            if (group != kNoGroup)
+              launches_[owners_.processOf(threads[i]).value][correlations[i]] = group;
           }
         });
   }
@@ -167,7 +172,9 @@ class Builder {
   static std::uint32_t groupAt(ThreadState& thread, TimeNs time) {
     auto& at = thread.at;
     while (at < thread.launching.size() && thread.launching[at].endNs <= time) ++at;
-    return at < thread.launching.size() && thread.launching[at].startNs <= time ? thread.launching[at].group : kNoGroup;
+    return at < thread.launching.size() && thread.launching[at].startNs <= time
+               ? thread.launching[at].group
+               : kNoGroup;
   }
 
   void readKernels() {
@@ -201,9 +208,9 @@ class Builder {
     }
   }
 
-  /// Finds which kernel carries out which calls. A single kernel carries out all calls of its group. NCCL does not show
-  /// how several kernels divide them. Where each kind of call has kernels of its own, these share its calls if there is
-  /// only one way to.
+  /// Finds which kernel carries out which calls. A single kernel carries out all calls of its
+  /// group. NCCL does not show how several kernels divide them. Where each kind of call has kernels
+  /// of its own, these share its calls if there is only one way to.
   void share(const Group& group) {
     if (group.calls.empty() || group.kernels.empty()) return;
     if (group.kernels.size() == 1) {
@@ -227,16 +234,19 @@ class Builder {
     }
   }
 
-  /// The same to each, if the calls are all alike and as many for each; else only what all calls have in common.
-  void giveAlike(const std::vector<Launched>& kernels, const std::vector<Call>& calls, bool theirs) {
+  /// The same to each, if the calls are all alike and as many for each; else only what all calls
+  /// have in common.
+  void giveAlike(const std::vector<Launched>& kernels, const std::vector<Call>& calls,
+                 bool theirs) {
     if (theirs && kernels.size() == 1) {
       give(kernels[0], calls);
       return;
     }
-    const bool same = std::ranges::all_of(calls, [&](const Call& call) { return call == calls[0]; });
+    const bool same =
+        std::ranges::all_of(calls, [&](const Call& call) { return call == calls[0]; });
     const bool even = theirs && same && calls.size() % kernels.size() == 0;
-    const std::vector<Call> part(calls.begin(),
-                                 calls.begin() + std::ptrdiff_t(even ? calls.size() / kernels.size() : 0));
+    const std::vector<Call> part(
+        calls.begin(), calls.begin() + std::ptrdiff_t(even ? calls.size() / kernels.size() : 0));
     for (const Launched& kernel : kernels) {
       if (even) {
         give(kernel, part);
@@ -250,7 +260,8 @@ class Builder {
   }
 
   NcclWork& give(const Launched& kernel, const std::vector<Call>& calls) {
-    NcclWork work{.kernel = kernel.kernel, .kind = calls[0].kind, .calls = std::uint32_t(calls.size())};
+    NcclWork work{
+        .kernel = kernel.kernel, .kind = calls[0].kind, .calls = std::uint32_t(calls.size())};
     work.communicator = calls[0].communicator;
     for (const Call& call : calls) {
       work.kind = both(work.kind, call.kind);
@@ -262,12 +273,13 @@ class Builder {
 
   static CollectiveKind both(CollectiveKind a, CollectiveKind b) {
     if (a == b) return a;
-    const bool isPair =
-        kernelKindOf(a) == CollectiveKind::SendReceive && kernelKindOf(b) == CollectiveKind::SendReceive;
+    const bool isPair = kernelKindOf(a) == CollectiveKind::SendReceive &&
+                        kernelKindOf(b) == CollectiveKind::SendReceive;
     return isPair ? CollectiveKind::SendReceive : CollectiveKind::Several;
   }
 
-  /// Links carry both directions at a time, so of what is sent and what is received the larger counts.
+  /// Links carry both directions at a time, so of what is sent and what is received the larger
+  /// counts.
   CollectiveVolume volumeOf(const std::vector<Call>& calls) const {
     CollectiveVolume sum, received;
     bool isInputKnown = true, isKnown = true;
@@ -296,7 +308,8 @@ class Builder {
   std::unordered_map<std::uint32_t, ThreadState> threads_;
   std::unordered_map<std::uint64_t, std::optional<Call>> calls_;  // by name and text
   std::vector<Group> groups_;
-  std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, std::uint32_t>> launches_;  // by process
+  std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, std::uint32_t>>
+      launches_;  // by process
   NcclCalls out_;
 };
 

@@ -14,13 +14,14 @@ namespace lacuna::analyzer {
 struct NcclWork {
   std::uint64_t kernel = 0;  ///< its row
   CollectiveKind kind = CollectiveKind::Unknown;
-  std::uint32_t calls = 0;         ///< 0: which of its group's is not known
-  std::uint64_t communicator = 0;  ///< NCCL's number; 0 where it is not known, or calls of several were launched as one
+  std::uint32_t calls = 0;  ///< 0: which of its group's is not known
+  std::uint64_t communicator =
+      0;  ///< NCCL's number; 0 where it is not known, or calls of several were launched as one
   CollectiveVolume volume{};
 };
 
-/// Kernels joined to NCCL's own ranges: kernel → launching call → the range around it on its thread. Calls between
-/// ncclGroupStart and ncclGroupEnd are launched by the latter.
+/// Kernels joined to NCCL's own ranges: kernel → launching call → the range around it on its
+/// thread. Calls between ncclGroupStart and ncclGroupEnd are launched by the latter.
 struct NcclCalls {
   std::vector<NcclWork> work;                              ///< by kernel
   std::unordered_map<std::uint64_t, std::uint32_t> ranks;  ///< of a communicator, by NCCL's number

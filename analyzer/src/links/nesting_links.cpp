@@ -10,13 +10,14 @@ namespace {
 
 using prof::TimeNs;
 
-/// The ranges of one thread or queue that may still enclose what comes. While two enclose a span, the later one is
-/// preferred. So a range that ends no later than its successor is of no more use: the ends fall strictly, and each
-/// range is pushed and popped once.
+/// The ranges of one thread or queue that may still enclose what comes. While two enclose a span,
+/// the later one is preferred. So a range that ends no later than its successor is of no more use:
+/// the ends fall strictly, and each range is pushed and popped once.
 class Enclosing {
  public:
   std::uint32_t push(TimeNs start, TimeNs end, std::uint32_t row) {
-    while (!open_.empty() && (open_.back().end <= start || open_.back().end < end)) open_.pop_back();
+    while (!open_.empty() && (open_.back().end <= start || open_.back().end < end))
+      open_.pop_back();
     const std::uint32_t parent = open_.empty() ? kNoLink : open_.back().row;
     if (!open_.empty() && open_.back().end == end) open_.pop_back();
     open_.push_back({end, row});
@@ -40,12 +41,14 @@ class Enclosing {
 
 class NestingBuilder {
  public:
-  NestingBuilder(const Store& store, const Links::Wanted& wanted) : store_(store), wanted_(wanted) {}
+  NestingBuilder(const Store& store, const Links::Wanted& wanted)
+      : store_(store), wanted_(wanted) {}
 
   std::optional<NestingLinks> build() {
     using A = prof::ApiCall;
     using R = prof::Range;
-    if (store_.rows<R>() == 0 || store_.rows<R>() >= kNoLink || store_.rows<A>() >= kNoLink) return NestingLinks();
+    if (store_.rows<R>() == 0 || store_.rows<R>() >= kNoLink || store_.rows<A>() >= kNoLink)
+      return NestingLinks();
     links_.parent.assign(store_.rows<R>(), kNoLink);
     if (store_.rows<A>() == 0) {
       if (!takeRanges([](TimeNs) {})) return std::nullopt;
@@ -67,13 +70,15 @@ class NestingBuilder {
   }
 
  private:
-  /// Calls before(t) when all ranges that start before t are open. False where that is no longer wanted.
+  /// Calls before(t) when all ranges that start before t are open. False where that is no longer
+  /// wanted.
   template <class Before>
   bool takeRanges(Before&& before) {
     using R = prof::Range;
     bool goesOn = true;
     (void)store_.scan<&R::startNs, &R::durNs, &R::thread, &R::queue, &R::kind>(
-        {}, [&](std::uint64_t first, auto starts, auto lengths, auto threads, auto queues, auto kinds) {
+        {},
+        [&](std::uint64_t first, auto starts, auto lengths, auto threads, auto queues, auto kinds) {
           for (std::size_t i = 0; i < starts.size(); ++i) {
             if (kinds[i] == prof::RangeKind::StartEnd && !queues[i]) continue;
             before(starts[i]);

@@ -25,7 +25,8 @@ struct FlowKey {
 };
 struct Hash {
   std::size_t operator()(const BlockKey& key) const {
-    return mix(key.address, (std::uint64_t{key.process} << 32) ^ (std::uint64_t{key.device} << 8) ^ key.kind);
+    return mix(key.address,
+               (std::uint64_t{key.process} << 32) ^ (std::uint64_t{key.device} << 8) ^ key.kind);
   }
   std::size_t operator()(const FlowKey& key) const {
     return mix(key.id, (std::uint64_t{key.name} << 32) | key.category);
@@ -36,8 +37,10 @@ enum class BlockKind : std::uint8_t { Block, External, Segment };
 
 BlockKind kindOf(prof::MemoryAction action) {
   using prof::MemoryAction;
-  if (action == MemoryAction::ExternalAllocate || action == MemoryAction::ExternalFree) return BlockKind::External;
-  return action == MemoryAction::Reserve || action == MemoryAction::Release ? BlockKind::Segment : BlockKind::Block;
+  if (action == MemoryAction::ExternalAllocate || action == MemoryAction::ExternalFree)
+    return BlockKind::External;
+  return action == MemoryAction::Reserve || action == MemoryAction::Release ? BlockKind::Segment
+                                                                            : BlockKind::Block;
 }
 
 bool takes(prof::MemoryAction action) {

@@ -6,11 +6,13 @@
 
 namespace lacuna::analyzer {
 
-/// The mark of a Chrome file of ours among its members, so that its ranges' ids are read as what they are.
+/// The mark of a Chrome file of ours among its members, so that its ranges' ids are read as what
+/// they are.
 inline constexpr std::string_view kOwnChromeMember = "lacuna";
 
-/// Decides if the correlation of a store's ranges names the device work that they launch. In recordings it does;
-/// Kineto's `External id` counts operators, in numbers that correlations have too.
+/// Decides if the correlation of a store's ranges names the device work that they launch. In
+/// recordings it does; Kineto's `External id` counts operators, in numbers that correlations have
+/// too.
 class RangeLaunches {
  public:
   explicit RangeLaunches(const Store& store);

@@ -6,7 +6,8 @@
 
 namespace lacuna::analyzer {
 
-/// Finds the ranges in which Kineto notes how long it recorded, on a thread that is none. Keep the store.
+/// Finds the ranges in which Kineto notes how long it recorded, on a thread that is none. Keep the
+/// store.
 class RecordingSpans {
  public:
   explicit RecordingSpans(const Store& store) : store_(store), category_(store.find("Trace")) {}

@@ -100,20 +100,23 @@ std::vector<std::int64_t> differencesOf(const CollectiveEnds& first, const Colle
   return differences;
 }
 
-std::optional<Alignment> byCollectives(const Store& reference, const Store& other, const std::vector<Marker>& ours,
+std::optional<Alignment> byCollectives(const Store& reference, const Store& other,
+                                       const std::vector<Marker>& ours,
                                        const std::vector<Marker>& theirs) {
   const CollectiveEnds first = collectivesOf(reference, ours, true);
   const CollectiveEnds second = collectivesOf(other, theirs, true);
   std::vector<std::int64_t> differences = differencesOf(first, second);
   // Where only one of the two has communicators, their kernels' names are what they have in common.
   if (differences.empty() && tellsGroups(first) != tellsGroups(second)) {
-    differences = differencesOf(collectivesOf(reference, ours, false), collectivesOf(other, theirs, false));
+    differences =
+        differencesOf(collectivesOf(reference, ours, false), collectivesOf(other, theirs, false));
   }
   if (differences.empty()) return std::nullopt;
   return summary(AlignedBy::Collectives, std::move(differences));
 }
 
-std::optional<Alignment> byMarkers(const std::vector<Marker>& ours, const std::vector<Marker>& theirs) {
+std::optional<Alignment> byMarkers(const std::vector<Marker>& ours,
+                                   const std::vector<Marker>& theirs) {
   std::map<std::string, TimeNs> starts;
   for (const Marker& marker : ours) starts[marker.name] = marker.startNs;
   std::vector<std::int64_t> differences;

@@ -26,25 +26,29 @@ constexpr std::string_view kFormatKey = "source.format";
 constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 40;
 
 /// Keys of environment rows that end in the id of a place.
-constexpr std::array<std::pair<std::string_view, Refers>, 4> kPlaceKeys = {{{"chrome.pid.", Refers::Process},
-                                                                            {"chrome.tid.", Refers::Thread},
-                                                                            {"chrome.device.", Refers::Device},
-                                                                            {"chrome.stream.", Refers::Queue}}};
+constexpr std::array<std::pair<std::string_view, Refers>, 4> kPlaceKeys = {
+    {{"chrome.pid.", Refers::Process},
+     {"chrome.tid.", Refers::Thread},
+     {"chrome.device.", Refers::Device},
+     {"chrome.stream.", Refers::Queue}}};
 
 /// Appends the rows of one trace after the other.
 class Merge {
  public:
-  /// `sameFormat`: all inputs came from files of one kind, so that the merged trace can be written as such a file.
-  /// `flowStride`: how far apart the inputs' flows are numbered where each file counts its own; 0 keeps the numbers.
+  /// `sameFormat`: all inputs came from files of one kind, so that the merged trace can be written
+  /// as such a file. `flowStride`: how far apart the inputs' flows are numbered where each file
+  /// counts its own; 0 keeps the numbers.
   Merge(std::size_t inputs, bool sameFormat, std::uint64_t flowStride)
       : isAlone_(inputs < 2), sameFormat_(sameFormat), flowStride_(flowStride) {
     if (flowStride_ != 0) addFact("merge.flow_stride", std::to_string(flowStride_));
   }
 
-  prof::Status add(const Store& store, const Alignment& alignment, std::size_t number, bool numberRanks) {
+  prof::Status add(const Store& store, const Alignment& alignment, std::size_t number,
+                   bool numberRanks) {
     store_ = &store;
     texts_.assign(store.stringCount(), StringId());
-    for (std::uint32_t i = 1; i < store.stringCount(); ++i) texts_[i] = builder_.intern(store.text(StringId(i)));
+    for (std::uint32_t i = 1; i < store.stringCount(); ++i)
+      texts_[i] = builder_.intern(store.text(StringId(i)));
     ids_.clear();
     prof::Status status;
     forEachTable([&]<class Row>() {
@@ -142,7 +146,8 @@ class Merge {
     });
   }
 
-  /// Keys that name a place by its id follow the id; what surrounds one file's events gets the number of its input.
+  /// Keys that name a place by its id follow the id; what surrounds one file's events gets the
+  /// number of its input.
   StringId environmentKey(StringId key, std::size_t number) {
     const std::string text(builder_.text(key));
     for (const auto& [prefix, refers] : kPlaceKeys) {
@@ -198,10 +203,12 @@ std::uint64_t flowStrideOf(std::span<const std::shared_ptr<const Store>> inputs)
 }
 
 bool hasRanks(const Store& store) {
-  return std::ranges::any_of(store.column<&Process::rank>(), [](std::int32_t rank) { return rank >= 0; });
+  return std::ranges::any_of(store.column<&Process::rank>(),
+                             [](std::int32_t rank) { return rank >= 0; });
 }
 
-/// Ranks that two inputs claim to be, as where one trace is given twice: what they did counts as one rank's.
+/// Ranks that two inputs claim to be, as where one trace is given twice: what they did counts as
+/// one rank's.
 std::vector<std::string> sharedRanks(std::span<const std::shared_ptr<const Store>> inputs) {
   std::vector<std::string> warnings;
   std::map<std::int32_t, std::size_t> owners;
@@ -210,8 +217,9 @@ std::vector<std::string> sharedRanks(std::span<const std::shared_ptr<const Store
     for (const std::int32_t rank : std::set(ranks.begin(), ranks.end())) {
       const auto [owner, isNew] = owners.try_emplace(rank, i);
       if (rank < 0 || isNew) continue;
-      warnings.push_back(fmt::format("{} and {} both claim to be rank {}; what they did counts as one rank's",
-                                     inputs[owner->second]->path().string(), inputs[i]->path().string(), rank));
+      warnings.push_back(
+          fmt::format("{} and {} both claim to be rank {}; what they did counts as one rank's",
+                      inputs[owner->second]->path().string(), inputs[i]->path().string(), rank));
     }
   }
   return warnings;
@@ -239,9 +247,10 @@ prof::Result<Merged> mergeTraces(std::span<const std::shared_ptr<const Store>> i
   Merged out;
   std::vector<DamageWatch> watches;
   for (const auto& store : inputs) watches.emplace_back(*store);
-  const bool numberRanks = std::ranges::none_of(inputs, [](const auto& store) { return hasRanks(*store); });
-  const bool sameFormat =
-      std::ranges::all_of(inputs, [&](const auto& store) { return formatOf(*store) == formatOf(*inputs[0]); });
+  const bool numberRanks =
+      std::ranges::none_of(inputs, [](const auto& store) { return hasRanks(*store); });
+  const bool sameFormat = std::ranges::all_of(
+      inputs, [&](const auto& store) { return formatOf(*store) == formatOf(*inputs[0]); });
   // A recording's flows are numbered by the program, which may mean the same flow in all ranks.
   const bool countsFlows = inputs.size() > 1 && sameFormat && formatOf(*inputs[0]) == "kineto";
   Merge merge(inputs.size(), sameFormat, countsFlows ? flowStrideOf(inputs) : 0);

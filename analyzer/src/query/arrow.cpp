@@ -179,7 +179,8 @@ void releaseBatches(ArrowArrayStream* stream) {
   stream->private_data = nullptr;
 }
 
-prof::Status exportBatches(std::unique_ptr<ArrowSource> source, ArrowArrayStream& out, std::uint64_t batchRows) {
+prof::Status exportBatches(std::unique_ptr<ArrowSource> source, ArrowArrayStream& out,
+                           std::uint64_t batchRows) {
   auto batches = std::make_unique<RowBatches>(std::move(source), batchRows);
   if (prof::Status begun = batches->begin(); !begun) return begun;
   out = {giveSchema, giveBatch, giveError, releaseBatches, batches.release()};
@@ -188,15 +189,15 @@ prof::Status exportBatches(std::unique_ptr<ArrowSource> source, ArrowArrayStream
 
 }  // namespace
 
-prof::Status exportStatement(std::unique_ptr<Query> query, std::string_view sql, ArrowArrayStream& out,
-                             std::uint64_t batchRows) {
+prof::Status exportStatement(std::unique_ptr<Query> query, std::string_view sql,
+                             ArrowArrayStream& out, std::uint64_t batchRows) {
   auto source = statementSource(std::move(query), sql);
   if (!source) return source.status();
   return exportBatches(*std::move(source), out, batchRows);
 }
 
-prof::Status exportTable(std::shared_ptr<const Store> store, std::size_t table, ArrowArrayStream& out,
-                         std::uint64_t batchRows) {
+prof::Status exportTable(std::shared_ptr<const Store> store, std::size_t table,
+                         ArrowArrayStream& out, std::uint64_t batchRows) {
   return exportBatches(tableSource(std::move(store), table), out, batchRows);
 }
 

@@ -115,12 +115,13 @@ void ArrowColumn::addNull() {
 }
 
 void ArrowColumn::take(ArrowArray& out) {
-  auto* buffers = new ColumnBuffers{std::exchange(validity_, {}), std::exchange(values_, {}), std::exchange(ends_, {0}),
-                                    std::exchange(text_, {})};
+  auto* buffers = new ColumnBuffers{std::exchange(validity_, {}), std::exchange(values_, {}),
+                                    std::exchange(ends_, {0}), std::exchange(text_, {})};
   const bool isText = type_ == ArrowType::Utf8;
-  buffers->pointers = {buffers->validity.empty() ? nullptr : buffers->validity.data(),
-                       isText ? static_cast<const void*>(buffers->ends.data()) : buffers->values.data(),
-                       buffers->text.data()};
+  buffers->pointers = {
+      buffers->validity.empty() ? nullptr : buffers->validity.data(),
+      isText ? static_cast<const void*>(buffers->ends.data()) : buffers->values.data(),
+      buffers->text.data()};
   out = {};
   out.length = std::exchange(rows_, 0);
   out.null_count = std::exchange(nulls_, 0);
@@ -156,7 +157,8 @@ void ArrowColumn::widen(ArrowType type) {
       continue;
     }
     if (hasValue(validity_, row)) {
-      text_ += before == ArrowType::Int64 ? std::to_string(integer) : numberText(std::bit_cast<double>(numbers[row]));
+      text_ += before == ArrowType::Int64 ? std::to_string(integer)
+                                          : numberText(std::bit_cast<double>(numbers[row]));
     }
     ends_.push_back(static_cast<std::int32_t>(text_.size()));
   }

@@ -18,7 +18,8 @@ enum class ArrowType : std::uint8_t { Null, Int64, Float64, Utf8 };
 /// Arrow's text for a type.
 const char* formatOf(ArrowType type);
 
-/// The values of one column of a batch. Its type widens to hold the values that come, until it is fixed.
+/// The values of one column of a batch. Its type widens to hold the values that come, until it is
+/// fixed.
 class ArrowColumn {
  public:
   explicit ArrowColumn(ArrowType narrowest) : type_(narrowest) {}
@@ -51,9 +52,10 @@ class ArrowColumn {
   bool isFixed_ = false;
   std::int64_t rows_ = 0;
   std::int64_t nulls_ = 0;
-  std::vector<std::uint8_t> validity_;    ///< a bit for each row; empty while there is no null
-  std::vector<std::uint64_t> values_;     ///< the bits of Int64 and Float64
-  std::vector<std::int32_t> ends_ = {0};  ///< of each text in text_, after the first one's beginning
+  std::vector<std::uint8_t> validity_;  ///< a bit for each row; empty while there is no null
+  std::vector<std::uint64_t> values_;   ///< the bits of Int64 and Float64
+  std::vector<std::int32_t> ends_ = {
+      0};  ///< of each text in text_, after the first one's beginning
   std::string text_;
 };
 

@@ -57,7 +57,9 @@ class StatementSource : public ArrowSource {
   StatementSource(std::unique_ptr<Query> query, std::unique_ptr<QueryRows> rows)
       : query_(std::move(query)), rows_(std::move(rows)) {}
 
-  [[nodiscard]] std::vector<std::string> names() const override { return distinctNames(rows_->names()); }
+  [[nodiscard]] std::vector<std::string> names() const override {
+    return distinctNames(rows_->names());
+  }
 
   [[nodiscard]] std::vector<ArrowColumn> columns() const override {
     std::vector<ArrowColumn> columns;
@@ -83,9 +85,12 @@ class StatementSource : public ArrowSource {
   [[nodiscard]] prof::Error misfit(ArrowType type, int column) const {
     sqlite3_stmt* statement = rows_->statement();
     const bool isReal = sqlite3_column_type(statement, column) == SQLITE_FLOAT;
-    return {fmt::format("SQL: column '{}' holds {} before row {} and {} there; write CAST(… AS {}) in the statement",
-                        sqlite3_column_name(statement, column), type == ArrowType::Int64 ? "whole numbers" : "numbers",
-                        row_, isReal ? "a number with decimals" : "a text", isReal ? "REAL" : "TEXT")};
+    return {
+        fmt::format("SQL: column '{}' holds {} before row {} and {} there; write CAST(… AS {}) in "
+                    "the statement",
+                    sqlite3_column_name(statement, column),
+                    type == ArrowType::Int64 ? "whole numbers" : "numbers", row_,
+                    isReal ? "a number with decimals" : "a text", isReal ? "REAL" : "TEXT")};
   }
 
   std::unique_ptr<Query> query_;  ///< outlives rows_
@@ -107,7 +112,8 @@ T numberAt(const std::byte* values, std::uint64_t row) {
 
 /// Columns of tables are fixed to a type that holds all their values.
 template <class T>
-void addIntegers(ArrowColumn& column, const std::byte* values, std::uint64_t from, std::uint64_t to) {
+void addIntegers(ArrowColumn& column, const std::byte* values, std::uint64_t from,
+                 std::uint64_t to) {
   for (std::uint64_t row = from; row < to; ++row)
     (void)column.addInteger(static_cast<std::int64_t>(numberAt<T>(values, row)));
 }
@@ -153,7 +159,8 @@ class TableSource : public ArrowSource {
  private:
   /// Memory has the columns as a whole, and they are one block.
   void keepColumns() {
-    for (std::size_t i = 0; i < spec_.columnCount; ++i) kept_.push_back(store_->column(table_, i).data);
+    for (std::size_t i = 0; i < spec_.columnCount; ++i)
+      kept_.push_back(store_->column(table_, i).data);
     allRows_ = RowBlock{.firstRow = 0, .rows = store_->rows(table_), .columns = kept_};
   }
 
@@ -180,7 +187,8 @@ class TableSource : public ArrowSource {
     }
     switch (spec.type) {
       case prof::ColumnType::F64:
-        for (std::uint64_t row = from; row < to; ++row) addReal(column, numberAt<double>(values, row));
+        for (std::uint64_t row = from; row < to; ++row)
+          addReal(column, numberAt<double>(values, row));
         return;
       case prof::ColumnType::I32:
         return addIntegers<std::int32_t>(column, values, from, to);
@@ -217,10 +225,12 @@ class TableSource : public ArrowSource {
 
 }  // namespace
 
-prof::Result<std::unique_ptr<ArrowSource>> statementSource(std::unique_ptr<Query> query, std::string_view sql) {
+prof::Result<std::unique_ptr<ArrowSource>> statementSource(std::unique_ptr<Query> query,
+                                                           std::string_view sql) {
   auto rows = query->start(sql);
   if (!rows) return rows.error();
-  return std::unique_ptr<ArrowSource>(std::make_unique<StatementSource>(std::move(query), *std::move(rows)));
+  return std::unique_ptr<ArrowSource>(
+      std::make_unique<StatementSource>(std::move(query), *std::move(rows)));
 }
 
 std::unique_ptr<ArrowSource> tableSource(std::shared_ptr<const Store> store, std::size_t table) {

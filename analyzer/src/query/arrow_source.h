@@ -21,11 +21,13 @@ class ArrowSource {
   [[nodiscard]] virtual std::vector<std::string> names() const = 0;
   /// The columns, empty, each with the narrowest type that it may have.
   [[nodiscard]] virtual std::vector<ArrowColumn> columns() const = 0;
-  /// Adds rows until there are so many, or kArrowBatchText bytes of text. False when the last row was added.
+  /// Adds rows until there are so many, or kArrowBatchText bytes of text. False when the last row
+  /// was added.
   virtual prof::Result<bool> fill(std::vector<ArrowColumn>& columns, std::uint64_t rows) = 0;
 };
 
-prof::Result<std::unique_ptr<ArrowSource>> statementSource(std::unique_ptr<Query> query, std::string_view sql);
+prof::Result<std::unique_ptr<ArrowSource>> statementSource(std::unique_ptr<Query> query,
+                                                           std::string_view sql);
 std::unique_ptr<ArrowSource> tableSource(std::shared_ptr<const Store> store, std::size_t table);
 
 }  // namespace lacuna::analyzer

@@ -22,8 +22,8 @@ constexpr ComputedColumn kColumns[] = {
     {"device", "device.id", "the device that ran it"},
     {"name", "text", "kernel name"},
     {"kind", "text",
-     "all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, gather, scatter, send, receive, "
-     "send and receive, several; empty where unknown"},
+     "all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, gather, scatter, "
+     "send, receive, send and receive, several; empty where unknown"},
     {"communicator", "text", "what people call it, or NCCL's number for it; empty where unknown"},
     {"processGroup", "text", "PyTorch's process group, if known"},
     {"ranks", "u32", "ranks in the communicator, 0 when unknown"},
@@ -97,14 +97,16 @@ int ListTable::plan(sqlite3_index_info& info) const {
   info.estimatedCost = info.estimatedRows = 100'000;
   for (int i = 0; i < info.nConstraint; ++i) {
     const auto& constraint = info.aConstraint[i];
-    if (constraint.usable == 0 || constraint.iColumn != kKernel || constraint.op != SQLITE_INDEX_CONSTRAINT_EQ)
+    if (constraint.usable == 0 || constraint.iColumn != kKernel ||
+        constraint.op != SQLITE_INDEX_CONSTRAINT_EQ)
       continue;
     info.aConstraintUsage[i].argvIndex = 1;
     info.idxNum = 1;
     info.estimatedCost = info.estimatedRows = 1;
     break;
   }
-  if (info.nOrderBy == 1 && info.aOrderBy[0].iColumn == kStart && info.aOrderBy[0].desc == 0) info.orderByConsumed = 1;
+  if (info.nOrderBy == 1 && info.aOrderBy[0].iColumn == kStart && info.aOrderBy[0].desc == 0)
+    info.orderByConsumed = 1;
   return SQLITE_OK;
 }
 
@@ -176,7 +178,8 @@ std::span<const ComputedColumn> collectiveColumns() {
 }
 
 void registerCollectives(sqlite3* db, const Store& store) {
-  TableModule<ListTable>::add(db, kCollectiveTable, std::make_unique<ListSource>(ListSource{&store, std::nullopt}));
+  TableModule<ListTable>::add(db, kCollectiveTable,
+                              std::make_unique<ListSource>(ListSource{&store, std::nullopt}));
 }
 
 }  // namespace lacuna::analyzer

@@ -19,8 +19,8 @@ struct ComputedColumn {
 };
 std::span<const ComputedColumn> collectiveColumns();
 
-/// Registers the table of communication kernels with what they carry out (listCollectives()), which is made when a
-/// statement first reads it and kept. The store must outlive the connection.
+/// Registers the table of communication kernels with what they carry out (listCollectives()), which
+/// is made when a statement first reads it and kept. The store must outlive the connection.
 void registerCollectives(sqlite3* db, const Store& store);
 
 }  // namespace lacuna::analyzer

@@ -8,7 +8,8 @@
 
 namespace lacuna::analyzer {
 
-/// A callback of SQLite, which is C: exceptions must not cross it. A lack of memory becomes SQLite's own error.
+/// A callback of SQLite, which is C: exceptions must not cross it. A lack of memory becomes
+/// SQLite's own error.
 template <auto kCallback, class = decltype(kCallback)>
 struct Guarded;
 

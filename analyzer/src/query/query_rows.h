@@ -13,7 +13,8 @@
 
 namespace lacuna::analyzer {
 
-/// The rows of a statement, asked for one after the other. One at a time for a query, which must outlive it.
+/// The rows of a statement, asked for one after the other. One at a time for a query, which must
+/// outlive it.
 class QueryRows {
  public:
   QueryRows(Query& query, sqlite3_stmt* statement);

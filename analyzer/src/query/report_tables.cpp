@@ -62,7 +62,8 @@ std::string_view storageOf(ColumnKind kind) {
 
 std::string ReportTable::sql() const {
   TableSql sql;
-  for (const ColumnInfo& column : source->columns->columns) sql.add(column.key, storageOf(column.kind));
+  for (const ColumnInfo& column : source->columns->columns)
+    sql.add(column.key, storageOf(column.kind));
   return sql.take();
 }
 
@@ -107,10 +108,12 @@ void ReportCursor::answer(sqlite3_context* context, int column) const {
 
 }  // namespace
 
-void registerReportTables(sqlite3* db, const std::shared_ptr<const ReportTables>& tables, const Progress& wanted) {
+void registerReportTables(sqlite3* db, const std::shared_ptr<const ReportTables>& tables,
+                          const Progress& wanted) {
   for (const Table& columns : tables->columns) {
-    TableModule<ReportTable>::add(db, sqlNameOf(columns),
-                                  std::make_unique<ReportSource>(ReportSource{tables, &columns, wanted}));
+    TableModule<ReportTable>::add(
+        db, sqlNameOf(columns),
+        std::make_unique<ReportSource>(ReportSource{tables, &columns, wanted}));
   }
 }
 

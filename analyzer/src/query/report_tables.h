@@ -11,6 +11,7 @@
 namespace lacuna::analyzer {
 
 /// Registers a table of SQL for each of these. `wanted` lets loading stop.
-void registerReportTables(sqlite3* db, const std::shared_ptr<const ReportTables>& tables, const Progress& wanted);
+void registerReportTables(sqlite3* db, const std::shared_ptr<const ReportTables>& tables,
+                          const Progress& wanted);
 
 }  // namespace lacuna::analyzer

@@ -13,16 +13,17 @@ namespace {
 
 using std::string_view;
 
-// Functions of later versions of SQLite are listed too. Not listed: those that load or print (load_extension,
-// sqlite_log), take an address (fts3_tokenizer), or belong to extensions.
+// Functions of later versions of SQLite are listed too. Not listed: those that load or print
+// (load_extension, sqlite_log), take an address (fts3_tokenizer), or belong to extensions.
 constexpr string_view kNumbers[] = {
-    "abs",   "acos",    "acosh",   "asin",  "asinh",  "atan", "atan2", "atanh", "ceil", "cos",  "ceiling",
-    "cosh",  "exp",     "degrees", "floor", "ln",     "log",  "log10", "log2",  "mod",  "pi",   "pow",
-    "power", "radians", "sign",    "round", "random", "sin",  "sinh",  "sqrt",  "tan",  "tanh", "trunc"};
-constexpr string_view kTexts[] = {"char",      "concat", "concat_ws", "format", "glob",    "hex",
-                                  "instr",     "like",   "length",    "lower",  "ltrim",   "octet_length",
-                                  "quote",     "printf", "rtrim",     "substr", "replace", "soundex",
-                                  "substring", "trim",   "unhex",     "upper",  "unicode", "zeroblob"};
+    "abs",  "acos",    "acosh", "asin", "asinh",   "atan",    "atan2", "atanh", "ceil",
+    "cos",  "ceiling", "cosh",  "exp",  "degrees", "floor",   "ln",    "log",   "log10",
+    "log2", "mod",     "pi",    "pow",  "power",   "radians", "sign",  "round", "random",
+    "sin",  "sinh",    "sqrt",  "tan",  "tanh",    "trunc"};
+constexpr string_view kTexts[] = {
+    "char",    "concat",  "concat_ws", "format",       "glob",  "hex",    "instr",   "like",
+    "length",  "lower",   "ltrim",     "octet_length", "quote", "printf", "rtrim",   "substr",
+    "replace", "soundex", "substring", "trim",         "unhex", "upper",  "unicode", "zeroblob"};
 constexpr string_view kChoices[] = {"coalesce",   "if",     "ifnull",   "iif",   "likely",
                                     "likelihood", "nullif", "unlikely", "typeof"};
 constexpr string_view kTimes[] = {"current_date", "current_time", "current_timestamp", "date",
@@ -30,8 +31,9 @@ constexpr string_view kTimes[] = {"current_date", "current_time", "current_times
                                   "timediff",     "unixepoch"};
 constexpr string_view kAggregates[] = {"avg", "count", "group_concat", "max",  "median",
                                        "min", "sum",   "string_agg",   "total"};
-constexpr string_view kWindows[] = {"cume_dist", "dense_rank", "first_value",  "lag",  "last_value", "lead",
-                                    "nth_value", "ntile",      "percent_rank", "rank", "row_number"};
+constexpr string_view kWindows[] = {"cume_dist",    "dense_rank", "first_value", "lag",
+                                    "last_value",   "lead",       "nth_value",   "ntile",
+                                    "percent_rank", "rank",       "row_number"};
 constexpr string_view kJson[] = {"->",
                                  "->>",
                                  "json",
@@ -56,7 +58,8 @@ constexpr SqlFunctions kAllowed[] = {
     {"numbers", kNumbers},       {"texts", kTexts},     {"choices", kChoices}, {"times", kTimes},
     {"aggregates", kAggregates}, {"windows", kWindows}, {"JSON", kJson},       {"ours", kOurs}};
 
-constexpr const char* kReadsOnly = "a query only reads; WITH name AS (SELECT …) holds what a table would";
+constexpr const char* kReadsOnly =
+    "a query only reads; WITH name AS (SELECT …) holds what a table would";
 
 bool isAllowed(string_view function) {
   return std::ranges::any_of(kAllowed, [&](const SqlFunctions& group) {
@@ -83,7 +86,8 @@ int SqlRules::refuse(std::string why) {
   return SQLITE_DENY;
 }
 
-int SqlRules::decide(void* self, int action, const char* first, const char* second, const char*, const char*) {
+int SqlRules::decide(void* self, int action, const char* first, const char* second, const char*,
+                     const char*) {
   auto& rules = *static_cast<SqlRules*>(self);
   switch (action) {
     case SQLITE_SELECT:
@@ -91,17 +95,21 @@ int SqlRules::decide(void* self, int action, const char* first, const char* seco
     case SQLITE_RECURSIVE:
       return SQLITE_OK;
     case SQLITE_UPDATE:
-      // SQLite asks for this when it learns a virtual table's columns, and refuses a statement that does it.
+      // SQLite asks for this when it learns a virtual table's columns, and refuses a statement that
+      // does it.
       if (textOf(first) == "sqlite_master") return SQLITE_OK;
       return rules.refuse(kReadsOnly);
     case SQLITE_FUNCTION:
       if (isAllowed(textOf(second))) return SQLITE_OK;
-      return rules.refuse(
-          fmt::format("a query may not call the function {}(); docs/query.md lists those that it may", textOf(second)));
+      return rules.refuse(fmt::format(
+          "a query may not call the function {}(); docs/query.md lists those that it may",
+          textOf(second)));
     case SQLITE_PRAGMA:
       if (textOf(first) == "table_info") return SQLITE_OK;
-      return rules.refuse(fmt::format(
-          "a query may not use PRAGMA {}; SELECT name FROM pragma_table_info('range') lists columns", textOf(first)));
+      return rules.refuse(
+          fmt::format("a query may not use PRAGMA {}; SELECT name FROM pragma_table_info('range') "
+                      "lists columns",
+                      textOf(first)));
     case SQLITE_ATTACH:
     case SQLITE_DETACH:
       return rules.refuse("a query reads the trace and no other database");

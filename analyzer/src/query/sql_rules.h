@@ -17,8 +17,8 @@ struct SqlFunctions {
 };
 std::span<const SqlFunctions> allowedSqlFunctions();
 
-/// Decides, while a statement is compiled, what it may do: select, read tables, call the functions above, and
-/// list a table's columns. Everything else is refused.
+/// Decides, while a statement is compiled, what it may do: select, read tables, call the functions
+/// above, and list a table's columns. Everything else is refused.
 class SqlRules {
  public:
   /// The object must live as long as the connection.
@@ -29,8 +29,8 @@ class SqlRules {
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
  private:
-  static int decide(void* self, int action, const char* first, const char* second, const char* database,
-                    const char* trigger);
+  static int decide(void* self, int action, const char* first, const char* second,
+                    const char* database, const char* trigger);
   int refuse(std::string why);
 
   std::string refusal_;

@@ -19,7 +19,10 @@ class TableSql {
  public:
   /// `storage`: TEXT, REAL or INTEGER.
   void add(std::string_view column, std::string_view storage) {
-    sql_.append(sql_.empty() ? "CREATE TABLE x(\"" : ", \"").append(column).append("\" ").append(storage);
+    sql_.append(sql_.empty() ? "CREATE TABLE x(\"" : ", \"")
+        .append(column)
+        .append("\" ")
+        .append(storage);
   }
   [[nodiscard]] std::string take() { return std::move(sql_) + ")"; }
 
@@ -28,24 +31,26 @@ class TableSql {
 };
 
 inline void answerText(sqlite3_context* context, std::string_view text) {
-  sqlite3_result_text(context, text.data() == nullptr ? "" : text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
+  sqlite3_result_text(context, text.data() == nullptr ? "" : text.data(),
+                      static_cast<int>(text.size()), SQLITE_STATIC);
 }
 
-/// A table whose rows come from this program. Table derives from sqlite3_vtab, is made of a Table::Source&, and has
+/// A table whose rows come from this program. Table derives from sqlite3_vtab, is made of a
+/// Table::Source&, and has
 ///   std::string sql() const                       its columns (TableSql)
 ///   int plan(sqlite3_index_info& info) const      how a statement reads it (SQLite's xBestIndex)
 /// Table::Cursor derives from sqlite3_vtab_cursor, is made of a Table&, and has
-///   int filter(int plan, const char* text, std::span<sqlite3_value*> values)   begins to read by such a plan
-///   void next(), bool atEnd() const, std::uint64_t row (the rowid)
-///   void answer(sqlite3_context* context, int column)
+///   int filter(int plan, const char* text, std::span<sqlite3_value*> values)   begins to read by
+///   such a plan void next(), bool atEnd() const, std::uint64_t row (the rowid) void
+///   answer(sqlite3_context* context, int column)
 template <class Table>
 class TableModule {
  public:
   using Source = typename Table::Source;
   using Cursor = typename Table::Cursor;
 
-  /// Without xCreate a table is eponymous: it exists under its module's name. The source lives as long as the
-  /// connection.
+  /// Without xCreate a table is eponymous: it exists under its module's name. The source lives as
+  /// long as the connection.
   static void add(sqlite3* db, std::string_view name, std::unique_ptr<Source> source) {
     static const sqlite3_module kModule = module();
     sqlite3_create_module_v2(db, std::string(name).c_str(), &kModule, source.release(),
@@ -55,7 +60,8 @@ class TableModule {
  private:
   static Cursor& cursorOf(sqlite3_vtab_cursor* base) { return *static_cast<Cursor*>(base); }
 
-  static int connect(sqlite3* db, void* source, int, const char* const*, sqlite3_vtab** out, char**) {
+  static int connect(sqlite3* db, void* source, int, const char* const*, sqlite3_vtab** out,
+                     char**) {
     auto table = std::make_unique<Table>(*static_cast<Source*>(source));
     const std::string sql = table->sql();
     *out = table.release();
@@ -65,7 +71,9 @@ class TableModule {
     delete static_cast<Table*>(table);
     return SQLITE_OK;
   }
-  static int plan(sqlite3_vtab* table, sqlite3_index_info* info) { return static_cast<Table*>(table)->plan(*info); }
+  static int plan(sqlite3_vtab* table, sqlite3_index_info* info) {
+    return static_cast<Table*>(table)->plan(*info);
+  }
   static int open(sqlite3_vtab* table, sqlite3_vtab_cursor** out) {
     *out = new Cursor(*static_cast<Table*>(table));
     return SQLITE_OK;
@@ -74,14 +82,17 @@ class TableModule {
     delete &cursorOf(cursor);
     return SQLITE_OK;
   }
-  static int filter(sqlite3_vtab_cursor* cursor, int plan, const char* text, int count, sqlite3_value** values) {
+  static int filter(sqlite3_vtab_cursor* cursor, int plan, const char* text, int count,
+                    sqlite3_value** values) {
     return cursorOf(cursor).filter(plan, text, std::span(values, static_cast<std::size_t>(count)));
   }
   static int next(sqlite3_vtab_cursor* cursor) {
     cursorOf(cursor).next();
     return SQLITE_OK;
   }
-  static int atEnd(sqlite3_vtab_cursor* cursor) { return static_cast<int>(cursorOf(cursor).atEnd()); }
+  static int atEnd(sqlite3_vtab_cursor* cursor) {
+    return static_cast<int>(cursorOf(cursor).atEnd());
+  }
   static int answer(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int column) {
     cursorOf(cursor).answer(context, column);
     return SQLITE_OK;

@@ -10,7 +10,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// The system's file lies after it, as SQLite gives one piece of memory for both, aligned to eight bytes.
+/// The system's file lies after it, as SQLite gives one piece of memory for both, aligned to eight
+/// bytes.
 struct CountedFile {
   sqlite3_file base;
   TemporaryFiles* files;
@@ -109,7 +110,8 @@ struct OfSystem<kMethod, Answer (*)(sqlite3_vfs*, Args...)> {
   }
 };
 
-int openCounted(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* outFlags) noexcept {
+int openCounted(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags,
+                int* outFlags) noexcept {
   CountedFile& own = counted(file);
   own = {.base = {.pMethods = nullptr}, .files = &filesOf(vfs), .bytes = 0};
   sqlite3_file* const system = systemFile(file);
@@ -123,7 +125,8 @@ int openCounted(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flag
 }  // namespace
 
 TemporaryFiles::TemporaryFiles()
-    : system_(sqlite3_vfs_find(nullptr)), name_(fmt::format("lacuna-{}", static_cast<const void*>(this))) {
+    : system_(sqlite3_vfs_find(nullptr)),
+      name_(fmt::format("lacuna-{}", static_cast<const void*>(this))) {
   if (system_ == nullptr) return;
   vfs_ = *system_;
   vfs_.iVersion = 1;

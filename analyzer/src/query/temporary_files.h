@@ -9,9 +9,10 @@
 
 namespace lacuna::analyzer {
 
-/// The system's files for one connection, with a limit on the bytes of all that are open at once. Rows that a statement
-/// sorts, groups or keeps for later go to such files as soon as they outgrow SQLite's cache. SQLite has no setting for
-/// their size. Must outlive the connection. One thread at a time.
+/// The system's files for one connection, with a limit on the bytes of all that are open at once.
+/// Rows that a statement sorts, groups or keeps for later go to such files as soon as they outgrow
+/// SQLite's cache. SQLite has no setting for their size. Must outlive the connection. One thread at
+/// a time.
 class TemporaryFiles {
  public:
   TemporaryFiles();

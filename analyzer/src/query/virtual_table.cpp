@@ -24,8 +24,8 @@ struct EventSource {
   std::uint64_t mostKeptRows = 0;
 };
 
-/// Rows by the value that a column has in them, for joins: lookups instead of a pass over the table for each row of
-/// the other side.
+/// Rows by the value that a column has in them, for joins: lookups instead of a pass over the table
+/// for each row of the other side.
 struct Index {
   struct Entry {
     std::int64_t value;
@@ -64,7 +64,8 @@ struct EventTable : sqlite3_vtab {
 };
 
 struct Cursor : sqlite3_vtab_cursor {
-  explicit Cursor(const EventTable& table) : sqlite3_vtab_cursor{}, columns(table.spec->columnCount) {}
+  explicit Cursor(const EventTable& table)
+      : sqlite3_vtab_cursor{}, columns(table.spec->columnCount) {}
   int filter(int plan, const char* used, std::span<sqlite3_value*> values);
   void next();
   [[nodiscard]] bool atEnd() const { return row >= end; }
@@ -74,22 +75,26 @@ struct Cursor : sqlite3_vtab_cursor {
   std::uint64_t end = 0;
   std::vector<ColumnView> columns;  ///< fetched when first asked for
 
-  const Index::Entry* match = nullptr;  ///< the entry that `row` is of; null where rows follow one another
+  const Index::Entry* match =
+      nullptr;  ///< the entry that `row` is of; null where rows follow one another
   const Index::Entry* matchEnd = nullptr;
 
-  std::unique_ptr<RowStream> stream;  ///< null where columns are read in place; else `row` is in `block`
+  std::unique_ptr<RowStream>
+      stream;  ///< null where columns are read in place; else `row` is in `block`
   RowBlock block;
-  std::vector<int> place;  ///< of each column in the stream's blocks, -1 for those that nobody mentioned
+  std::vector<int>
+      place;  ///< of each column in the stream's blocks, -1 for those that nobody mentioned
   int filters = 0;
 };
 
 /// A join that comes back to a table so often is served from kept columns.
 constexpr int kMostStreams = 4;
-/// So many lookups are passes over the table: a subquery's answer is looked up once, and an index would not pay.
+/// So many lookups are passes over the table: a subquery's answer is looked up once, and an index
+/// would not pay.
 constexpr std::uint64_t kMostPasses = 2;
 
-/// The result of best-index, as a bit set in idxNum: which bounds filter() gets, in this order. With kKeyEqual there is
-/// no other, and the column's number stands above kKeyShift.
+/// The result of best-index, as a bit set in idxNum: which bounds filter() gets, in this order.
+/// With kKeyEqual there is no other, and the column's number stands above kKeyShift.
 enum Bound : int {
   kTimeAtLeast = 1,
   kTimeAbove = 2,
@@ -99,7 +104,8 @@ enum Bound : int {
   kRowEqual = 32,
   kKeyEqual = 64
 };
-constexpr int kBounds[] = {kTimeAtLeast, kTimeAbove, kTimeAtMost, kTimeBelow, kTimeEqual, kRowEqual};
+constexpr int kBounds[] = {kTimeAtLeast, kTimeAbove, kTimeAtMost,
+                           kTimeBelow,   kTimeEqual, kRowEqual};
 constexpr int kKeyShift = 8;
 
 std::string EventTable::sql() const {
@@ -107,12 +113,15 @@ std::string EventTable::sql() const {
   for (std::size_t i = 0; i < spec->columnCount; ++i) {
     const prof::ColumnSpec& column = spec->columns[i];
     const bool isText = column.refers == prof::Refers::String;
-    sql.add(column.name, isText ? "TEXT" : column.type == prof::ColumnType::F64 ? "REAL" : "INTEGER");
+    sql.add(column.name, isText                                 ? "TEXT"
+                         : column.type == prof::ColumnType::F64 ? "REAL"
+                                                                : "INTEGER");
   }
   return sql.take();
 }
 
-int boundOf(const EventTable& table, const sqlite3_index_info::sqlite3_index_constraint& constraint) {
+int boundOf(const EventTable& table,
+            const sqlite3_index_info::sqlite3_index_constraint& constraint) {
   if (constraint.iColumn == -1) return constraint.op == SQLITE_INDEX_CONSTRAINT_EQ ? kRowEqual : 0;
   if (!table.time || constraint.iColumn != static_cast<int>(*table.time)) return 0;
   switch (constraint.op) {
@@ -131,12 +140,15 @@ int boundOf(const EventTable& table, const sqlite3_index_info::sqlite3_index_con
   }
 }
 
-/// The condition of a join that an index can serve: a column equals a value of another table's row. A condition on a
-/// constant is asked once, and a pass over the table costs less than an index of it.
+/// The condition of a join that an index can serve: a column equals a value of another table's row.
+/// A condition on a constant is asked once, and a pass over the table costs less than an index of
+/// it.
 int joinCondition(const EventTable& table, sqlite3_index_info* info) {
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
-    if (constraint.usable == 0 || constraint.op != SQLITE_INDEX_CONSTRAINT_EQ || constraint.iColumn < 0) continue;
+    if (constraint.usable == 0 || constraint.op != SQLITE_INDEX_CONSTRAINT_EQ ||
+        constraint.iColumn < 0)
+      continue;
     const prof::ColumnSpec& spec = table.spec->columns[constraint.iColumn];
     if (spec.type == prof::ColumnType::F64 || sqlite3_vtab_in(info, i, -1) != 0) continue;
     sqlite3_value* constant = nullptr;
@@ -172,7 +184,8 @@ int EventTable::plan(sqlite3_index_info& info) const {
     }
   }
   // Rows come in the order of their time.
-  if (time && info.nOrderBy == 1 && info.aOrderBy[0].iColumn == static_cast<int>(*time) && info.aOrderBy[0].desc == 0) {
+  if (time && info.nOrderBy == 1 && info.aOrderBy[0].iColumn == static_cast<int>(*time) &&
+      info.aOrderBy[0].desc == 0) {
     info.orderByConsumed = 1;
   }
   info.idxStr = sqlite3_mprintf("%llu", info.colUsed);
@@ -198,7 +211,9 @@ bool integerBound(sqlite3_value* value, bool roundUp, std::int64_t& out) {
   if (sqlite3_value_numeric_type(value) != SQLITE_FLOAT) return false;
   const double real = sqlite3_value_double(value);
   const double rounded = roundUp ? std::ceil(real) : std::floor(real);
-  out = rounded >= 9.2e18 ? INT64_MAX : rounded <= -9.2e18 ? INT64_MIN : static_cast<std::int64_t>(rounded);
+  out = rounded >= 9.2e18    ? INT64_MAX
+        : rounded <= -9.2e18 ? INT64_MIN
+                             : static_cast<std::int64_t>(rounded);
   return true;
 }
 
@@ -237,7 +252,8 @@ void make(Index& index, const ColumnView& view) {
   std::ranges::sort(index.entries);
 }
 
-/// The request to a table: everything, one row, or the rows that begin in a window (both ends included).
+/// The request to a table: everything, one row, or the rows that begin in a window (both ends
+/// included).
 struct Wanted {
   std::optional<std::int64_t> row;
   std::int64_t fromNs = INT64_MIN;
@@ -245,7 +261,8 @@ struct Wanted {
   bool nothing = false;
 };
 
-/// SQLite tests every condition again, so too much may be answered, and a bound that is no number may be ignored.
+/// SQLite tests every condition again, so too much may be answered, and a bound that is no number
+/// may be ignored.
 Wanted wantedBy(int index, int count, sqlite3_value** values) {
   Wanted wanted;
   int argument = 0;
@@ -269,8 +286,8 @@ Wanted wantedBy(int index, int count, sqlite3_value** values) {
   return wanted;
 }
 
-/// The value that a join asks of a column, texts by their ids. False where it is of another kind, so that SQLite has to
-/// compare for itself; nothing for what no row has.
+/// The value that a join asks of a column, texts by their ids. False where it is of another kind,
+/// so that SQLite has to compare for itself; nothing for what no row has.
 bool keyAsked(const EventTable& table, const prof::ColumnSpec& spec, sqlite3_value* value,
               std::optional<std::int64_t>& key) {
   if (sqlite3_value_type(value) == SQLITE_NULL) return true;
@@ -334,11 +351,13 @@ void pull(Cursor& cursor) {
   cursor.end = more ? cursor.block.firstRow + cursor.block.rows : 0;
 }
 
-/// True when the rows come as a stream from here on. `used` has a bit for each column that the statement mentions.
+/// True when the rows come as a stream from here on. `used` has a bit for each column that the
+/// statement mentions.
 bool startStream(Cursor& cursor, const Wanted& wanted, std::uint64_t used) {
   const auto& table = *static_cast<const EventTable*>(cursor.pVtab);
   cursor.stream = nullptr;
-  if (used == 0 || wanted.row || table.store->rows(table.number) <= table.mostKeptRows) return false;
+  if (used == 0 || wanted.row || table.store->rows(table.number) <= table.mostKeptRows)
+    return false;
   if (++cursor.filters > kMostStreams) return false;
   std::vector<std::size_t> columns;
   cursor.place.assign(table.spec->columnCount, -1);
@@ -372,7 +391,8 @@ int Cursor::filter(int plan, const char* used, std::span<sqlite3_value*> values)
   const Wanted wanted = wantedBy(plan, static_cast<int>(values.size()), values.data());
   row = 0;
   end = wanted.nothing ? 0 : table.store->rows(table.number);
-  if (wanted.nothing || startStream(*this, wanted, std::strtoull(used, nullptr, 10))) return SQLITE_OK;
+  if (wanted.nothing || startStream(*this, wanted, std::strtoull(used, nullptr, 10)))
+    return SQLITE_OK;
   if (wanted.row) {
     row = *wanted.row < 0 ? end : static_cast<std::uint64_t>(*wanted.row);
     end = std::min(end, row + 1);
@@ -399,11 +419,12 @@ void Cursor::answer(sqlite3_context* context, int number) {
   const prof::ColumnSpec& spec = table.spec->columns[number];
   const int from = stream ? place[static_cast<std::size_t>(number)] : -1;
   const bool streamed = from >= 0;
-  const std::byte* values =
-      streamed ? block.columns[static_cast<std::size_t>(from)] : columnOf(*this, static_cast<std::size_t>(number)).data;
+  const std::byte* values = streamed ? block.columns[static_cast<std::size_t>(from)]
+                                     : columnOf(*this, static_cast<std::size_t>(number)).data;
   const std::uint64_t at = row - (streamed ? block.firstRow : 0);
   if (spec.refers == prof::Refers::String) {
-    const std::string_view text = table.store->text(prof::StringId(valueAt<std::uint32_t>(values, at)));
+    const std::string_view text =
+        table.store->text(prof::StringId(valueAt<std::uint32_t>(values, at)));
     return answerText(context, text);
   }
   if (spec.type == prof::ColumnType::F64) {
@@ -417,8 +438,9 @@ void Cursor::answer(sqlite3_context* context, int number) {
 
 void registerTables(sqlite3* db, const Store& store, std::uint64_t mostKeptRows) {
   for (std::size_t i = 0; i < prof::allTables().size(); ++i) {
-    TableModule<EventTable>::add(db, prof::allTables()[i].name,
-                                 std::make_unique<EventSource>(EventSource{&store, i, mostKeptRows}));
+    TableModule<EventTable>::add(
+        db, prof::allTables()[i].name,
+        std::make_unique<EventSource>(EventSource{&store, i, mostKeptRows}));
   }
 }
 

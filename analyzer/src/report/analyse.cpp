@@ -30,11 +30,12 @@ void placePaths(Analysis& analysis, const std::vector<StepPath>& paths) {
     if (step != all.end() && step->startNs == starts[i])
       ofSteps[static_cast<std::size_t>(step - all.begin())] = paths[i];
   }
-  for (auto part : {&StepPath::computeNs, &StepPath::communicationNs, &StepPath::copyNs, &StepPath::hostNs,
-                    &StepPath::launchNs, &StepPath::loaderNs}) {
+  for (auto part : {&StepPath::computeNs, &StepPath::communicationNs, &StepPath::copyNs,
+                    &StepPath::hostNs, &StepPath::launchNs, &StepPath::loaderNs}) {
     std::int64_t sum = 0;
     for (const StepPath& path : paths) prof::addTo(sum, path.*part);
-    analysis.of<CriticalPaths>().mean.*part = paths.empty() ? 0 : sum / static_cast<std::int64_t>(paths.size());
+    analysis.of<CriticalPaths>().mean.*part =
+        paths.empty() ? 0 : sum / static_cast<std::int64_t>(paths.size());
   }
 }
 
@@ -56,7 +57,8 @@ prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const Analysi
   analysis.store = store;
   WorkProgress progress(options.progress);
   if (options.progress) {
-    // The analyses are scans for most of the time, and feel there that nobody waits for them any more.
+    // The analyses are scans for most of the time, and feel there that nobody waits for them any
+    // more.
     const Progress watch = [&](double share) { return progress.at(share); };
     analysis.store = watchScans(store, watch);
     analysis.options.progress = watch;

@@ -11,8 +11,8 @@ struct Shades {
   std::uint32_t dark, light;
   int terminal;
 };
-/// The hues of Okabe and Ito, softened for large areas; what is left over lies where eyes that lack a kind of cone see
-/// another lightness or another blue.
+/// The hues of Okabe and Ito, softened for large areas; what is left over lies where eyes that lack
+/// a kind of cone see another lightness or another blue.
 constexpr std::array<Shades, kCauseCount> kShades{{
     {0xFF33AD88, 0xFF12936C, 36},   // compute
     {0xFFD78CBA, 0xFFC878A6, 175},  // exposed communication

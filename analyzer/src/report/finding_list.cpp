@@ -56,7 +56,8 @@ std::vector<std::string> explainedBy(const FindingRule& rule) {
   for (const FindingRule* other : allRules()) {
     for (const Explained& explained : other->explains) {
       if (explained.what == rule.id)
-        out.push_back(fmt::format("`{}`{}{}", other->key, explained.condition.empty() ? "" : " ", explained.condition));
+        out.push_back(fmt::format("`{}`{}{}", other->key, explained.condition.empty() ? "" : " ",
+                                  explained.condition));
     }
   }
   return out;
@@ -64,7 +65,8 @@ std::vector<std::string> explainedBy(const FindingRule& rule) {
 
 std::string formula(const FindingRule& rule) {
   const auto others = explainedBy(rule);
-  return withNumbers(rule, rule.when) + (others.empty() ? "" : fmt::format("; not with {}", fmt::join(others, ", ")));
+  return withNumbers(rule, rule.when) +
+         (others.empty() ? "" : fmt::format("; not with {}", fmt::join(others, ", ")));
 }
 
 void writeRule(JsonWriter& json, const FindingRule& rule) {
@@ -117,18 +119,19 @@ std::string findingListText(int width) {
   for (const FindingRule* rule : allRules()) {
     const auto causes = causeKeys(rule->prices);
     out += fmt::format("{:{}} ", rule->key, kNameWidth);
-    out +=
-        paragraph(fmt::format("{:12} {}", kindName(rule->kind),
-                              causes.empty() ? std::string("any cause") : fmt::format("{}", fmt::join(causes, ", "))),
-                  kNameWidth + 1, kNameWidth + 1, width)
-            .substr(kNameWidth + 1);
+    out += paragraph(fmt::format("{:12} {}", kindName(rule->kind),
+                                 causes.empty() ? std::string("any cause")
+                                                : fmt::format("{}", fmt::join(causes, ", "))),
+                     kNameWidth + 1, kNameWidth + 1, width)
+               .substr(kNameWidth + 1);
     add(rule->meaning);
     std::vector<std::string> parts;
     for (const Threshold& threshold : rule->thresholds)
       parts.push_back(fmt::format("{} {}", threshold.name, numberText(threshold)));
     if (!parts.empty()) add(fmt::format("thresholds: {}", fmt::join(parts, ", ")));
     parts.clear();
-    for (const Confidence& confidence : rule->confidences) parts.push_back(confidenceText(confidence));
+    for (const Confidence& confidence : rule->confidences)
+      parts.push_back(confidenceText(confidence));
     add(fmt::format("confidence: {}", fmt::join(parts, ", ")));
   }
   return out;
@@ -140,26 +143,32 @@ std::string findingListJson() {
   for (const FindingRule* rule : allRules()) writeRule(json, *rule);
   json.endArray().key("unclaimed").beginArray();
   for (const UnclaimedCause& unclaimed : unclaimedCauses())
-    json.beginObject().field("cause", causeKey(unclaimed.cause)).field("why", unclaimed.why).endObject();
+    json.beginObject()
+        .field("cause", causeKey(unclaimed.cause))
+        .field("why", unclaimed.why)
+        .endObject();
   json.endArray().endObject();
   return json.take();
 }
 
 std::string findingTables() {
-  std::string out = "| id | kind | meaning | when | change | would refute it |\n|---|---|---|---|---|---|\n";
+  std::string out =
+      "| id | kind | meaning | when | change | would refute it |\n|---|---|---|---|---|---|\n";
   for (const FindingRule* rule : allRules()) {
-    out +=
-        fmt::format("| [`{0}`](../findings/{0}.md) | {1} | {2} | {3} | {4} | {5} |\n", rule->key, kindName(rule->kind),
-                    rule->meaning, formula(*rule), withNumbers(*rule, rule->fix), rule->refutedBy);
+    out += fmt::format("| [`{0}`](../findings/{0}.md) | {1} | {2} | {3} | {4} | {5} |\n", rule->key,
+                       kindName(rule->kind), rule->meaning, formula(*rule),
+                       withNumbers(*rule, rule->fix), rule->refutedBy);
   }
   out += "\nThe numbers above, and how sure each rule is before the replay adds its own doubt:\n\n";
   out += "| id | number | value | why |\n|---|---|---|---|\n";
   for (const FindingRule* rule : allRules()) {
     for (const Threshold& threshold : rule->thresholds)
-      out += fmt::format("| `{}` | {} | {} | {} |\n", rule->key, threshold.name, numberText(threshold), threshold.why);
+      out += fmt::format("| `{}` | {} | {} | {} |\n", rule->key, threshold.name,
+                         numberText(threshold), threshold.why);
     for (const Confidence& confidence : rule->confidences) {
-      out += fmt::format("| `{}` | confidence{}{} | {:g} % | {} |\n", rule->key, confidence.when.empty() ? "" : ": ",
-                         confidence.when, prof::kPercent * confidence.value, confidence.why);
+      out += fmt::format("| `{}` | confidence{}{} | {:g} % | {} |\n", rule->key,
+                         confidence.when.empty() ? "" : ": ", confidence.when,
+                         prof::kPercent * confidence.value, confidence.why);
     }
   }
   out += "\nNo finding prices these entries of the ledger:\n\n| entry | why |\n|---|---|\n";

@@ -46,7 +46,8 @@ std::string coloursOf(bool dark) {
 }
 
 std::string styleSheet() {
-  return fmt::format("{}{}\n@media (prefers-color-scheme:dark){{{}}}\n", kStyle, coloursOf(false), coloursOf(true));
+  return fmt::format("{}{}\n@media (prefers-color-scheme:dark){{{}}}\n", kStyle, coloursOf(false),
+                     coloursOf(true));
 }
 
 /// Further names are cut, so that a row stays a row.
@@ -61,7 +62,8 @@ std::string idOf(std::size_t heading) {
 std::string shortName(std::string_view name) {
   if (name.size() <= kLongestName) return xmlText(name);
   const std::string plain = withoutScopes(name);
-  return plain.size() <= kLongestName ? xmlText(plain) : xmlText(headOf(plain, kLongestName - 3)) + "…";
+  return plain.size() <= kLongestName ? xmlText(plain)
+                                      : xmlText(headOf(plain, kLongestName - 3)) + "…";
 }
 
 void HtmlPage::heading(std::string_view text) {
@@ -72,7 +74,8 @@ void HtmlPage::heading(std::string_view text) {
 void HtmlPage::notes(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) {
     const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
-    body_ += fmt::format("<div class=\"dim\">{}</div>\n", xmlText(std::string_view(line).substr(begin)));
+    body_ +=
+        fmt::format("<div class=\"dim\">{}</div>\n", xmlText(std::string_view(line).substr(begin)));
   }
 }
 
@@ -82,14 +85,16 @@ void HtmlPage::table(const Table& table, std::size_t rows) {
   body_ += "<div class=\"scroll\"><table><tr>";
   for (const std::size_t i : shown) {
     const ColumnInfo& column = table.columns[i];
-    body_ += fmt::format("<th title=\"{}\">{}</th>", xmlText(column.meaning), xmlText(column.heading));
+    body_ +=
+        fmt::format("<th title=\"{}\">{}</th>", xmlText(column.meaning), xmlText(column.heading));
   }
   body_ += "</tr>";
   for (std::size_t r = 0; r < listed; ++r) {
     body_ += "<tr>";
     for (const std::size_t i : shown) {
       const bool isName = table.columns[i].kind == ColumnKind::Name;
-      body_ += fmt::format("<td>{}</td>", isName ? shortName(table.text(r, i)) : xmlText(table.text(r, i)));
+      body_ += fmt::format("<td>{}</td>",
+                           isName ? shortName(table.text(r, i)) : xmlText(table.text(r, i)));
     }
     body_ += "</tr>";
   }
@@ -107,10 +112,14 @@ void HtmlPage::bar(const Ledger& ledger, const Ledger& bands) {
     if (ledger.ns[i] <= 0) continue;
     const double percent = 100 * static_cast<double>(ledger.ns[i]) / total;
     const std::string band = humanBand(bands.ns[i], ledger.ns[i]);
-    const double hatched = 100 * static_cast<double>(bands.ns[i]) / static_cast<double>(ledger.ns[i]);
-    body_ += fmt::format("<i class=\"c{}\" style=\"width:{:.3f}%\" title=\"{}: {:.1f} %{}\">{}</i>", i, percent,
-                         causeLabel(static_cast<Cause>(i)), percent, band.empty() ? "" : ", recording " + xmlText(band),
-                         band.empty() ? "" : fmt::format("<u style=\"width:{:.2f}%\"></u>", std::min(100.0, hatched)));
+    const double hatched =
+        100 * static_cast<double>(bands.ns[i]) / static_cast<double>(ledger.ns[i]);
+    body_ += fmt::format(
+        "<i class=\"c{}\" style=\"width:{:.3f}%\" title=\"{}: {:.1f} %{}\">{}</i>", i, percent,
+        causeLabel(static_cast<Cause>(i)), percent,
+        band.empty() ? "" : ", recording " + xmlText(band),
+        band.empty() ? ""
+                     : fmt::format("<u style=\"width:{:.2f}%\"></u>", std::min(100.0, hatched)));
   }
   body_ += "</div>\n";
 }
@@ -121,8 +130,9 @@ std::string HtmlPage::take(std::string_view title, std::string_view about) {
     list += fmt::format("<a href=\"#{}\">{}</a>", idOf(i), xmlText(headings_[i]));
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-      "content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">"
-      "<title>Lacuna: {0}</title><style>{1}</style></head><body>\n<h1>{0}</h1><div class=\"dim\">{2}</div>\n"
+      "content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light "
+      "dark\"><title>Lacuna: {0}</title><style>{1}</style></head><body>\n<h1>{0}</h1><div "
+      "class=\"dim\">{2}</div>\n"
       "<nav>{3}</nav>\n{4}</body></html>\n",
       xmlText(title), styleSheet(), xmlText(about), list, body_);
 }

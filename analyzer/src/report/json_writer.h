@@ -9,8 +9,8 @@
 
 namespace lacuna::analyzer {
 
-/// Writes indented JSON front to back; the caller keeps brackets balanced. Text that is not UTF-8 is replaced by
-/// U+FFFD.
+/// Writes indented JSON front to back; the caller keeps brackets balanced. Text that is not UTF-8
+/// is replaced by U+FFFD.
 class JsonWriter {
  public:
   JsonWriter& beginObject() { return open('{'); }

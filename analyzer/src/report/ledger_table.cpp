@@ -44,12 +44,15 @@ std::vector<Entry> entriesOf(const Ledger& ledger, bool isEach) {
 
 Table ledgerTable(const Ledger& ledger, const Ledger& bands) {
   const Sums sums{ledger.totalNs(), ledger[Cause::Unknown], bands.totalNs()};
-  return holding(recordOf("ledger", "the sum of the devices' ledgers", kSums, sums), [ledger, bands](std::size_t) {
-    return std::vector{
-        placed("entries", tableOf("ledger_entries", "every cause with its time", kEntries, entriesOf(ledger, true))),
-        placed("recording", tableOf("ledger_recording", "what recording may have added to the entries", kEntries,
-                                    entriesOf(bands, false)))};
-  });
+  return holding(recordOf("ledger", "the sum of the devices' ledgers", kSums, sums),
+                 [ledger, bands](std::size_t) {
+                   return std::vector{
+                       placed("entries", tableOf("ledger_entries", "every cause with its time",
+                                                 kEntries, entriesOf(ledger, true))),
+                       placed("recording", tableOf("ledger_recording",
+                                                   "what recording may have added to the entries",
+                                                   kEntries, entriesOf(bands, false)))};
+                 });
 }
 
 }  // namespace lacuna::analyzer

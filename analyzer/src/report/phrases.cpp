@@ -43,7 +43,8 @@ std::string stayText(const MemoryStats& memory, std::size_t at) {
 
 std::string liveName(const LiveTensor& tensor) {
   if (tensor.tensor.empty()) return std::string(tensor.op);
-  return tensor.op.empty() ? std::string(tensor.tensor) : fmt::format("{} ({})", tensor.tensor, tensor.op);
+  return tensor.op.empty() ? std::string(tensor.tensor)
+                           : fmt::format("{} ({})", tensor.tensor, tensor.op);
 }
 
 std::string lackingReplays(const Analysis& analysis) {
@@ -53,17 +54,20 @@ std::string lackingReplays(const Analysis& analysis) {
   const auto isEmpty = [](const GraphReplay& replay) { return replay.recorded == 0; };
   const bool none = std::ranges::all_of(replays.replays, isEmpty);
   const std::int64_t unknownNs = analysis.of<UnknownPlaces>().unrecordedNs;
-  const double share = ratio(static_cast<double>(unknownNs), static_cast<double>(analysis.ledgers.run.totalNs()));
+  const double share =
+      ratio(static_cast<double>(unknownNs), static_cast<double>(analysis.ledgers.run.totalNs()));
   return fmt::format(
-      "The trace lacks device work of {} of {} ({}): {} in which it may have run ({} of the ledger) are unknown, not "
-      "idle, and steps with such replays are not priced. {}.",
+      "The trace lacks device work of {} of {} ({}): {} in which it may have run ({} of the "
+      "ledger) are unknown, not idle, and steps with such replays are not priced. {}.",
       lacking, prof::countText(replays.replays.size(), "graph replay"),
-      prof::shareText(ratio(static_cast<double>(lacking), static_cast<double>(replays.replays.size()))),
+      prof::shareText(
+          ratio(static_cast<double>(lacking), static_cast<double>(replays.replays.size()))),
       prof::timeText(unknownNs), prof::shareText(share),
-      none
-          ? "The profiler recorded no work of graphs: record each node (lacuna run; nsys --cuda-graph-trace=node)"
-          : "Profilers drop records when their buffers are full: record fewer steps with larger buffers, or one record "
-            "for each replay (lacuna run --cuda graphs; nsys --cuda-graph-trace=graph)");
+      none ? "The profiler recorded no work of graphs: record each node (lacuna run; nsys "
+             "--cuda-graph-trace=node)"
+           : "Profilers drop records when their buffers are full: record fewer steps with larger "
+             "buffers, or one record for each replay (lacuna run --cuda graphs; nsys "
+             "--cuda-graph-trace=graph)");
 }
 
 }  // namespace lacuna::analyzer

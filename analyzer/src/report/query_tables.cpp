@@ -12,9 +12,11 @@ namespace lacuna::analyzer {
 ReportTables reportTablesOf(std::shared_ptr<const Store> store) {
   const auto analysis = std::make_shared<std::optional<Analysis>>();
   return {reportTables({}),
-          [analysis, store = std::move(store)](std::string_view key, const Progress& wanted) -> prof::Result<Table> {
+          [analysis, store = std::move(store)](std::string_view key,
+                                               const Progress& wanted) -> prof::Result<Table> {
             if (!*analysis) {
-              auto made = analyse(store, {.steps = {}, .device = {}, .rank = {}, .progress = wanted});
+              auto made =
+                  analyse(store, {.steps = {}, .device = {}, .rank = {}, .progress = wanted});
               if (!made) return made.error();
               *analysis = *std::move(made);
             }

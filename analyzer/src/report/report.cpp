@@ -24,7 +24,8 @@ void writeOverview(TextPage& page, const Analysis& analysis) {
     if (section->overviewRows > 0) writeText(*section, page, analysis, section->overviewRows);
   }
   page.line();
-  page.wrapped(fmt::format("more, with --section: {}", fmt::join(reportSections(), ", ")), 0, 6, "2");
+  page.wrapped(fmt::format("more, with --section: {}", fmt::join(reportSections(), ", ")), 0, 6,
+               "2");
 }
 
 }  // namespace

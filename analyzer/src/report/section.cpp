@@ -28,7 +28,9 @@ Lines notesOf(const Section& section, const Analysis& analysis) {
 std::vector<Table> filledTables(const Section& section, const Analysis& analysis) {
   if (section.tables == nullptr) return {};
   std::vector<Table> tables = readable(section.tables(analysis));
-  std::erase_if(tables, [](const Table& table) { return table.rows.empty() || table.shownColumns().empty(); });
+  std::erase_if(tables, [](const Table& table) {
+    return table.rows.empty() || table.shownColumns().empty();
+  });
   return tables;
 }
 
@@ -54,7 +56,8 @@ void writeTable(JsonWriter& json, const Table& table);
 
 /// The fields of a row, in an object that is open.
 void writeRow(JsonWriter& json, const Table& table, std::size_t row) {
-  for (std::size_t i = 0; i < table.columns.size(); ++i) writeCell(json, table.columns[i].key, table.rows[row][i]);
+  for (std::size_t i = 0; i < table.columns.size(); ++i)
+    writeCell(json, table.columns[i].key, table.rows[row][i]);
   if (!table.inside) return;
   for (const Table& inner : table.inside(row)) writeTable(json, inner);
 }
@@ -106,13 +109,19 @@ void writeLines(TextPage& page, const Section& section, const Lines& lines) {
   if (lines.empty() && !page.isAskedFor()) return;
   page.title(section.title);
   if (lines.empty())
-    page.wrapped(fmt::format("the trace holds nothing of it{}{}", section.remedy.empty() ? "" : "; ", section.remedy),
+    page.wrapped(fmt::format("the trace holds nothing of it{}{}",
+                             section.remedy.empty() ? "" : "; ", section.remedy),
                  1, 1);
   page.lines(lines);
 }
 
 Table groupOf(std::string_view place, std::vector<Table> tables) {
-  Table group{.key = {}, .about = {}, .columns = {}, .rows = {{}}, .isRecord = true, .place = std::string(place)};
+  Table group{.key = {},
+              .about = {},
+              .columns = {},
+              .rows = {{}},
+              .isRecord = true,
+              .place = std::string(place)};
   return holding(std::move(group), [tables = std::move(tables)](std::size_t) { return tables; });
 }
 

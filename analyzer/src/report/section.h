@@ -20,8 +20,9 @@ namespace lacuna::analyzer {
 
 using Lines = std::vector<std::string>;
 
-/// A part of the report, in one file of report/sections. It declares its sentences and its tables; text, JSON and HTML
-/// follow from them. A layout for people that is made by hand is a function that takes the place of one of these.
+/// A part of the report, in one file of report/sections. It declares its sentences and its tables;
+/// text, JSON and HTML follow from them. A layout for people that is made by hand is a function
+/// that takes the place of one of these.
 struct Section {
   std::string_view name;   ///< of --section
   std::string_view title;  ///< above it
@@ -53,7 +54,8 @@ void writeLines(TextPage& page, const Section& section, const Lines& lines);
 
 /// The facts of one thing.
 template <class Row, std::size_t N>
-Table recordOf(std::string_view key, std::string_view about, const Column<Row> (&columns)[N], const Row& row) {
+Table recordOf(std::string_view key, std::string_view about, const Column<Row> (&columns)[N],
+               const Row& row) {
   Table record = tableOf(key, about, columns, std::span(&row, 1));
   record.isRecord = true;
   return record;
@@ -65,8 +67,8 @@ Table placed(std::string place, Table table);
 /// The table with tables inside of its rows.
 Table holding(Table table, std::function<std::vector<Table>(std::size_t row)> inside);
 
-/// The tables that can be read alone: these, and those inside of records, each without the tables inside of its rows.
-/// The place of each is its path from the report: "communication.collectives".
+/// The tables that can be read alone: these, and those inside of records, each without the tables
+/// inside of its rows. The place of each is its path from the report: "communication.collectives".
 std::vector<Table> readable(std::vector<Table> tables);
 
 }  // namespace lacuna::analyzer

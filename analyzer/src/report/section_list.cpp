@@ -74,8 +74,8 @@ std::string sectionListText(int width) {
     for (const Table& table : columnsOf(*section)) {
       std::vector<std::string_view> keys;
       for (const ColumnInfo& column : table.columns) keys.push_back(column.key);
-      out += paragraph(fmt::format("--csv {}: {}", table.key, fmt::join(keys, ", ")), kNameWidth + 2,
-                       kNameWidth + kHanging, width);
+      out += paragraph(fmt::format("--csv {}: {}", table.key, fmt::join(keys, ", ")),
+                       kNameWidth + 2, kNameWidth + kHanging, width);
     }
   }
   return out;
@@ -85,11 +85,19 @@ std::string sectionListJson() {
   JsonWriter json;
   json.beginObject().field("schema", "lacuna.sections/1").key("sections").beginArray();
   for (const Section* section : allSections()) {
-    json.beginObject().field("name", section->name).field("about", section->about).key("json").beginArray();
+    json.beginObject()
+        .field("name", section->name)
+        .field("about", section->about)
+        .key("json")
+        .beginArray();
     for (const std::string& key : jsonKeysOf(*section)) json.value(std::string_view(key));
     json.endArray().key("tables").beginArray();
     for (const Table& table : columnsOf(*section)) {
-      json.beginObject().field("name", table.key).field("about", table.about).key("columns").beginArray();
+      json.beginObject()
+          .field("name", table.key)
+          .field("about", table.about)
+          .key("columns")
+          .beginArray();
       for (const ColumnInfo& column : table.columns) {
         json.beginObject()
             .field("name", column.key)
@@ -109,14 +117,17 @@ std::string sectionListMarkdown() {
   for (const Section* section : allSections()) {
     std::vector<std::string> keys;
     for (const std::string& key : jsonKeysOf(*section)) keys.push_back(fmt::format("`{}`", key));
-    out += fmt::format("| `{}` | {} | {} |\n", section->name, section->about, fmt::join(keys, ", "));
+    out +=
+        fmt::format("| `{}` | {} | {} |\n", section->name, section->about, fmt::join(keys, ", "));
   }
   for (const Section* section : allSections()) {
     for (const Table& table : columnsOf(*section)) {
-      out += fmt::format("\n### {}\n\n{} (section `{}`; {}).\n\n| column | unit | meaning |\n|---|---|---|\n",
-                         table.key, table.about, section->name, placeText(table));
+      out += fmt::format(
+          "\n### {}\n\n{} (section `{}`; {}).\n\n| column | unit | meaning |\n|---|---|---|\n",
+          table.key, table.about, section->name, placeText(table));
       for (const ColumnInfo& column : table.columns)
-        out += fmt::format("| `{}` | {} | {} |\n", column.key, columnKindName(column.kind), column.meaning);
+        out += fmt::format("| `{}` | {} | {} |\n", column.key, columnKindName(column.kind),
+                           column.meaning);
     }
   }
   return out;

@@ -37,18 +37,21 @@ std::string sequenceText(const Store& store, const SequenceRow& row) {
 double sequenceShare(const Analysis& analysis, const SequenceRow& row) {
   std::int64_t total = 0;
   for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
-    if (analysis.steps.all[i].within(analysis.window)) prof::addTo(total, analysis.ledgers.steps[i].totalNs());
+    if (analysis.steps.all[i].within(analysis.window))
+      prof::addTo(total, analysis.ledgers.steps[i].totalNs());
   }
   if (total == 0) total = analysis.ledgers.run.totalNs();
   return total <= 0 ? 0 : static_cast<double>(row.totalNs()) / static_cast<double>(total);
 }
 
 double sequenceCountPerStep(const Analysis& analysis, std::uint64_t count) {
-  return static_cast<double>(count) / static_cast<double>(analysis.stepCount() * analysis.processCount());
+  return static_cast<double>(count) /
+         static_cast<double>(analysis.stepCount() * analysis.processCount());
 }
 
 std::int64_t sequenceNsPerStep(const Analysis& analysis, std::int64_t ns) {
-  return ns / (analysis.stepCount() * std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis.devices.size())));
+  return ns / (analysis.stepCount() *
+               std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis.devices.size())));
 }
 
 }  // namespace lacuna::analyzer

@@ -63,8 +63,10 @@ std::string deviceTime(const Analysis& analysis) {
   const std::string busy = prof::shareText(shareOf(ledger, ledger.busyNs()));
   const std::string idle = causes.empty() ? "" : "; idle: " + causes;
   if (analysis.steps.all.empty())
-    return fmt::format("{} busy {} of the time{}.", isOne ? "The device is" : "The devices are", busy, idle);
-  return fmt::format("In a step {} busy {} of the time{}.", isOne ? "the device is" : "the devices are", busy, idle);
+    return fmt::format("{} busy {} of the time{}.", isOne ? "The device is" : "The devices are",
+                       busy, idle);
+  return fmt::format("In a step {} busy {} of the time{}.",
+                     isOne ? "the device is" : "the devices are", busy, idle);
 }
 
 /// ": torch 62.0 %, train.py 20.1 %", the parts that took most of the set-up, by samples of it.
@@ -86,16 +88,18 @@ std::string aroundSteps(const Analysis& analysis) {
   const RunPhases& run = analysis.of<RunPhases>();
   std::string pauses, setUp;
   for (const PhaseUse& use : run.uses) {
-    const double ofTraining = ratio(static_cast<double>(use.totalNs), static_cast<double>(run.trainingNs));
+    const double ofTraining =
+        ratio(static_cast<double>(use.totalNs), static_cast<double>(run.trainingNs));
     if (use.place == PhasePlace::BetweenSteps && ofTraining >= kLeastShare) {
-      pauses += fmt::format("{}{} {}", pauses.empty() ? "" : ", ", use.name.empty() ? "unnamed pauses" : use.name,
-                            prof::shareText(ofTraining));
+      pauses +=
+          fmt::format("{}{} {}", pauses.empty() ? "" : ", ",
+                      use.name.empty() ? "unnamed pauses" : use.name, prof::shareText(ofTraining));
     }
     const auto windowNs = static_cast<double>(analysis.window.endNs - analysis.window.startNs);
     const double ofRun = ratio(static_cast<double>(use.totalNs), windowNs);
     if (use.place == PhasePlace::BeforeSteps && ofRun >= kMuchSetUp)
-      setUp = fmt::format(" Set-up took {} ({} of the run){}.", prof::timeText(use.totalNs), prof::shareText(ofRun),
-                          setUpParts(analysis.of<PythonLines>().setUp));
+      setUp = fmt::format(" Set-up took {} ({} of the run){}.", prof::timeText(use.totalNs),
+                          prof::shareText(ofRun), setUpParts(analysis.of<PythonLines>().setUp));
   }
   if (!pauses.empty()) pauses = fmt::format(" Between steps: {} of the time of training.", pauses);
   return pauses + setUp;
@@ -104,7 +108,8 @@ std::string aroundSteps(const Analysis& analysis) {
 /// Why a trace in which nothing is found need not be of a run without faults; empty where it is.
 std::string whyNotSure(const Analysis& analysis) {
   constexpr double kMostUnknown = 0.02;
-  if (analysis.of<GraphReplays>().underRecorded() > 0) return "the trace lacks work of graph replays";
+  if (analysis.of<GraphReplays>().underRecorded() > 0)
+    return "the trace lacks work of graph replays";
   const Ledger ledger = judged(analysis);
   const double unknown = shareOf(ledger, ledger[Cause::Unknown]);
   if (unknown > kMostUnknown)
@@ -121,18 +126,20 @@ std::string nothingFound(const Analysis& analysis) {
   return why.empty() ? " No fault found." : fmt::format(" No fault is named, but {}.", why);
 }
 
-/// ", one every 12.70 ms", where what lies between steps is more of that than anybody would overlook.
+/// ", one every 12.70 ms", where what lies between steps is more of that than anybody would
+/// overlook.
 std::string pace(const Analysis& analysis) {
   const Steps shown = shownSteps(analysis);
   const std::span<const Step> steady = shown.afterWarmUp();
   if (steady.size() < 2) return {};
-  const std::int64_t everyNs =
-      (steady.back().startNs - steady.front().startNs) / static_cast<std::int64_t>(steady.size() - 1);
+  const std::int64_t everyNs = (steady.back().startNs - steady.front().startNs) /
+                               static_cast<std::int64_t>(steady.size() - 1);
   std::int64_t sumNs = 0;
   for (const Step& step : steady.first(steady.size() - 1)) prof::addTo(sumNs, step.durNs());
   const auto meanNs = static_cast<double>(sumNs) / static_cast<double>(steady.size() - 1);
-  return static_cast<double>(everyNs) > kGaps * meanNs ? fmt::format(", one every {}", prof::timeText(everyNs))
-                                                       : std::string();
+  return static_cast<double>(everyNs) > kGaps * meanNs
+             ? fmt::format(", one every {}", prof::timeText(everyNs))
+             : std::string();
 }
 
 }  // namespace
@@ -141,13 +148,15 @@ std::string verdict(const Analysis& analysis) {
   std::string text = lackingReplays(analysis);
   if (!text.empty()) text += ' ';
   if (analysis.devices.empty()) {
-    text += "No device did any work in this trace, so there is no ledger; what the host did is below.";
+    text +=
+        "No device did any work in this trace, so there is no ledger; what the host did is below.";
   } else {
     text += deviceTime(analysis);
   }
   text += aroundSteps(analysis);
   std::size_t faults = 0;
-  for (const Finding& finding : analysis.of<Findings>()) faults += finding.kind == FindingKind::Fault ? 1 : 0;
+  for (const Finding& finding : analysis.of<Findings>())
+    faults += finding.kind == FindingKind::Fault ? 1 : 0;
   if (faults > 0) {
     text += fmt::format(" {} fault{} found; the costliest: {}.", faults, faults == 1 ? "" : "s",
                         analysis.of<Findings>().front().title);
@@ -155,17 +164,20 @@ std::string verdict(const Analysis& analysis) {
     text += nothingFound(analysis);
   }
   if (analysis.of<ProgramFacts>().droppedEvents > 0)
-    text += fmt::format(" Mind that {} lost while recording.",
-                        analysis.of<ProgramFacts>().droppedEvents == 1
-                            ? "1 event was"
-                            : prof::countText(analysis.of<ProgramFacts>().droppedEvents, "event") + " were");
-  for (const std::string& warning : analysis.store->warnings()) text += " Warning: " + warning + ".";
+    text += fmt::format(
+        " Mind that {} lost while recording.",
+        analysis.of<ProgramFacts>().droppedEvents == 1
+            ? "1 event was"
+            : prof::countText(analysis.of<ProgramFacts>().droppedEvents, "event") + " were");
+  for (const std::string& warning : analysis.store->warnings())
+    text += " Warning: " + warning + ".";
   return text;
 }
 
 std::string noFindings(const Analysis& analysis) {
   const std::string why = whyNotSure(analysis);
-  if (why.empty() && analysis.devices.empty()) return "none (host activity alone reveals few faults)";
+  if (why.empty() && analysis.devices.empty())
+    return "none (host activity alone reveals few faults)";
   return why.empty() ? "none: nothing stands out" : "none is named, but " + why;
 }
 
@@ -175,11 +187,13 @@ std::string describeSteps(const Analysis& analysis) {
   const auto plain = static_cast<std::size_t>(std::ranges::count_if(shown.all, &Step::isPlain));
   std::string count = prof::countText(shown.all.size(), "step");
   if (plain > 0) count += fmt::format(" ({} in detail)", shown.all.size() - plain);
-  // A host that runs ahead of the device has short steps and long ones; only their mean means something.
+  // A host that runs ahead of the device has short steps and long ones; only their mean means
+  // something.
   const bool uneven = 4 * shown.spreadNs() > shown.medianNs() || hostRunsAhead(analysis);
-  const std::string each =
-      uneven ? fmt::format("{} on average", prof::timeText(analysis.meanStepNs()))
-             : fmt::format("{} (± {})", prof::timeText(shown.medianNs()), prof::timeText(shown.spreadNs()));
+  const std::string each = uneven
+                               ? fmt::format("{} on average", prof::timeText(analysis.meanStepNs()))
+                               : fmt::format("{} (± {})", prof::timeText(shown.medianNs()),
+                                             prof::timeText(shown.spreadNs()));
   return fmt::format("{} of {}{}", count, each, pace(analysis));
 }
 
@@ -190,8 +204,8 @@ std::string describeRun(const Analysis& analysis) {
     if (analysis.devices.size() == 1 && !device.name.empty()) devices += " (" + device.name + ")";
   }
   return fmt::format("{} · {} · {} · {}", analysis.store->path().filename().string(),
-                     prof::timeText(analysis.window.endNs - analysis.window.startNs), describeSteps(analysis),
-                     devices.empty() ? "no device" : devices);
+                     prof::timeText(analysis.window.endNs - analysis.window.startNs),
+                     describeSteps(analysis), devices.empty() ? "no device" : devices);
 }
 
 }  // namespace lacuna::analyzer

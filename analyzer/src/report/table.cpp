@@ -50,7 +50,8 @@ void appendCsvCell(std::string& out, const TableCell& cell) {
 /// Empty where the row has no such value.
 std::string textOf(const TableCell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-  if (const auto* texts = std::get_if<TextList>(&cell)) return fmt::format("{}", fmt::join(*texts, ", "));
+  if (const auto* texts = std::get_if<TextList>(&cell))
+    return fmt::format("{}", fmt::join(*texts, ", "));
   return {};
 }
 

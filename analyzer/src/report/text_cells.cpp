@@ -26,7 +26,8 @@ bool isPartOfWord(char c) {
 
 bool isBetweenParts(char before, char after) {
   if (!isPartOfWord(before) || !isPartOfWord(after)) return true;
-  return std::islower(static_cast<unsigned char>(before)) != 0 && std::isupper(static_cast<unsigned char>(after)) != 0;
+  return std::islower(static_cast<unsigned char>(before)) != 0 &&
+         std::isupper(static_cast<unsigned char>(after)) != 0;
 }
 
 /// The beginning of a text of one line, without styles, at most so wide.
@@ -93,7 +94,8 @@ std::string padded(std::string_view text, int width) {
 
 std::vector<std::string> paddedNames(const std::vector<std::string_view>& names, int width) {
   std::vector<std::string> texts, out;
-  std::map<std::string, std::vector<std::size_t>> alike;  // those that do not fit, by what is left of them
+  std::map<std::string, std::vector<std::size_t>>
+      alike;  // those that do not fit, by what is left of them
   for (const std::string_view name : names) {
     texts.push_back(columns(name) <= width ? oneLine(name) : oneLine(withoutScopes(name)));
     out.push_back(padded(texts.back(), width));

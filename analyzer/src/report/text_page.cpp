@@ -18,7 +18,8 @@ namespace lacuna::analyzer {
 namespace {
 
 /// The characters that fill a bar where there are no colours.
-constexpr std::array<std::string_view, kCauseCount> kMarks{"█", "▓", "▒", "p", "s", "L", "d", "o", "h", "l", "w", "?"};
+constexpr std::array<std::string_view, kCauseCount> kMarks{"█", "▓", "▒", "p", "s", "L",
+                                                           "d", "o", "h", "l", "w", "?"};
 
 constexpr int kNarrowest = 40, kWidest = 200;
 
@@ -73,7 +74,8 @@ void TextPage::wrappedBehind(std::string_view front, int columns, std::string_vi
 }
 
 void TextPage::lines(const std::vector<std::string>& all) {
-  for (const std::string& text : all) line(std::string_view(text).substr(0, text.find_last_not_of(' ') + 1));
+  for (const std::string& text : all)
+    line(std::string_view(text).substr(0, text.find_last_not_of(' ') + 1));
 }
 
 void TextPage::table(const Table& table, int rows) {
@@ -81,10 +83,12 @@ void TextPage::table(const Table& table, int rows) {
   std::vector<TextColumn> columns;
   for (const std::size_t i : shown) {
     const ColumnInfo& column = table.columns[i];
-    columns.push_back({std::string(column.heading), kindOf(column.kind), static_cast<int>(columns.size())});
+    columns.push_back(
+        {std::string(column.heading), kindOf(column.kind), static_cast<int>(columns.size())});
   }
   TextTable text(std::move(columns));
-  const std::size_t listed = std::min(table.rows.size(), static_cast<std::size_t>(std::max(0, rows)));
+  const std::size_t listed =
+      std::min(table.rows.size(), static_cast<std::size_t>(std::max(0, rows)));
   for (std::size_t row = 0; row < listed; ++row) {
     std::vector<std::string> cells;
     for (const std::size_t column : shown) cells.push_back(oneLine(table.text(row, column)));
@@ -99,7 +103,9 @@ void TextPage::table(const TextTable& table) {
   if (!layout.heading.empty()) line(styled(layout.heading, "2"));
   for (const std::string& row : layout.rows) line(row);
   if (layout.leftOut.empty() || !isAskedFor()) return;
-  wrapped(fmt::format("with --width {} also: {}", layout.wholeWidth, fmt::join(layout.leftOut, ", ")), 1, 3, "2");
+  wrapped(
+      fmt::format("with --width {} also: {}", layout.wholeWidth, fmt::join(layout.leftOut, ", ")),
+      1, 3, "2");
 }
 
 void TextPage::more(std::size_t count) {
@@ -115,7 +121,8 @@ void TextPage::bar(const Ledger& ledger) {
   int drawn = 0;
   for (std::size_t i = 0; i < kCauseCount; ++i) {
     prof::addTo(sum, ledger.ns[i]);
-    const auto until = static_cast<int>(std::lround(static_cast<double>(sum) / static_cast<double>(total) * cells));
+    const auto until = static_cast<int>(
+        std::lround(static_cast<double>(sum) / static_cast<double>(total) * cells));
     std::string cellsText;
     for (; drawn < until; ++drawn) cellsText += mark(static_cast<Cause>(i));
     if (!cellsText.empty()) text += marked(static_cast<Cause>(i), cellsText);
@@ -124,7 +131,8 @@ void TextPage::bar(const Ledger& ledger) {
 }
 
 std::string TextPage::styled(std::string_view text, std::string_view code) const {
-  return options_.colour && !code.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+  return options_.colour && !code.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", code, text)
+                                          : std::string(text);
 }
 std::string TextPage::marked(Cause cause, std::string_view text) const {
   return styled(text, fmt::format("38;5;{}", terminalColour(cause)));

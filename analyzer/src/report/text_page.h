@@ -15,8 +15,8 @@
 
 namespace lacuna::analyzer {
 
-/// The text report while it is written: lines of at most a width. The bands of what recording added have a column only
-/// where recording took any time.
+/// The text report while it is written: lines of at most a width. The bands of what recording added
+/// have a column only where recording took any time.
 class TextPage {
  public:
   TextPage(const Analysis& analysis, const ReportOptions& options);
@@ -28,7 +28,8 @@ class TextPage {
   /// The same after a text of so many columns, in which the first line begins.
   void wrappedBehind(std::string_view front, int columns, std::string_view text);
   void lines(const std::vector<std::string>& all);
-  /// The columns that have a heading, the first rows. As far as they fit, and with the number of the other rows.
+  /// The columns that have a heading, the first rows. As far as they fit, and with the number of
+  /// the other rows.
   void table(const Table& table, int rows);
   /// Where the section was asked for, with the names of the columns that have no room.
   void table(const TextTable& table);
@@ -40,7 +41,8 @@ class TextPage {
   [[nodiscard]] std::string marked(Cause cause, std::string_view text) const;
   /// The character that stands for a cause in a bar.
   [[nodiscard]] std::string_view mark(Cause cause) const;
-  /// The width of a column of "±0.3 %", and of one that follows a space, where the report has such columns.
+  /// The width of a column of "±0.3 %", and of one that follows a space, where the report has such
+  /// columns.
   static constexpr int kBandWidth = 8;
   [[nodiscard]] int bandWidth() const;
   [[nodiscard]] std::string bandTitle() const;

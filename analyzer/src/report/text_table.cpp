@@ -19,9 +19,11 @@ constexpr int kGap = 2;
 
 /// "%", "ms", "GB/s", …, also before a comma or a bracket.
 bool isUnit(std::string_view word) {
-  static constexpr std::array<std::string_view, 9> kUnits{"%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB"};
+  static constexpr std::array<std::string_view, 9> kUnits{"%", "ns",  "µs",  "ms", "s",
+                                                          "B", "KiB", "MiB", "GiB"};
   word = word.substr(0, word.find_last_not_of(".,;:)") + 1);
-  return std::ranges::find(kUnits, word) != kUnits.end() || word.ends_with("B/s") || word.ends_with("FLOP/s");
+  return std::ranges::find(kUnits, word) != kUnits.end() || word.ends_with("B/s") ||
+         word.ends_with("FLOP/s");
 }
 
 /// The length of the first word of a text; a number and its unit are one.
@@ -51,7 +53,9 @@ std::string withoutTrailingBlanks(std::string text) {
 
 std::vector<std::string> brokenLines(std::string_view text, int first, int rest) {
   std::vector<std::string> lines(1);
-  const auto room = [&] { return std::max(1, lines.size() == 1 ? first : rest) - columns(lines.back()); };
+  const auto room = [&] {
+    return std::max(1, lines.size() == 1 ? first : rest) - columns(lines.back());
+  };
   while (!text.empty()) {
     const std::size_t length = firstWord(text);
     std::string_view word = text.substr(0, length);
@@ -73,7 +77,9 @@ std::vector<std::string> brokenLines(std::string_view text, int first, int rest)
 std::string paragraph(std::string_view text, int indent, int hanging, int width) {
   std::string out;
   for (const std::string& line : brokenLines(text, width - indent, width - hanging)) {
-    out.append(static_cast<std::size_t>(out.empty() ? indent : hanging), ' ').append(line).append("\n");
+    out.append(static_cast<std::size_t>(out.empty() ? indent : hanging), ' ')
+        .append(line)
+        .append("\n");
   }
   return out;
 }
@@ -109,16 +115,19 @@ std::vector<std::size_t> TextTable::filledColumns(const std::vector<int>& widths
 }
 
 /// The width of a line whose names are as short as they may be.
-int TextTable::leastWidth(const std::vector<std::size_t>& shown, const std::vector<int>& widths) const {
+int TextTable::leastWidth(const std::vector<std::size_t>& shown,
+                          const std::vector<int>& widths) const {
   int sum = shown.empty() ? 0 : 1 - gapBefore(shown.front());
   for (const std::size_t column : shown) {
     const int least = std::max(kShortestName, columns(columns_[column].heading));
-    sum += gapBefore(column) + (isFlexible(column) ? std::min(widths[column], least) : widths[column]);
+    sum +=
+        gapBefore(column) + (isFlexible(column) ? std::min(widths[column], least) : widths[column]);
   }
   return sum;
 }
 
-/// Leaves out the column of the greatest rank, with its band. Forced, it takes the last one where all have to stay.
+/// Leaves out the column of the greatest rank, with its band. Forced, it takes the last one where
+/// all have to stay.
 bool TextTable::leaveOne(std::vector<std::size_t>& shown, bool isForced) const {
   if (shown.size() < 2) return false;
   auto chosen = std::max_element(shown.begin() + 1, shown.end(), [&](std::size_t a, std::size_t b) {
@@ -132,7 +141,8 @@ bool TextTable::leaveOne(std::vector<std::size_t>& shown, bool isForced) const {
 }
 
 /// Cuts the flexible columns to what the others leave of a line, the widest ones first.
-void TextTable::shareRoom(const std::vector<std::size_t>& shown, std::vector<int>& widths, int room) const {
+void TextTable::shareRoom(const std::vector<std::size_t>& shown, std::vector<int>& widths,
+                          int room) const {
   std::vector<std::size_t> flexible;
   room -= shown.empty() ? 0 : 1 - gapBefore(shown.front());
   for (const std::size_t column : shown) {
@@ -158,12 +168,14 @@ void TextTable::shorten(std::size_t column, int width, std::vector<Cells>& rows)
   } else if (kind == Kind::Text || kind == Kind::Path) {
     for (Cells& cells : rows) {
       std::string& cell = cells[column];
-      if (columns(cell) > width) cell = kind == Kind::Path ? shortenedInFront(cell, width) : shortened(cell, width);
+      if (columns(cell) > width)
+        cell = kind == Kind::Path ? shortenedInFront(cell, width) : shortened(cell, width);
     }
   }
 }
 
-std::vector<std::string> TextTable::linesOf(const std::vector<std::size_t>& shown, const std::vector<int>& widths,
+std::vector<std::string> TextTable::linesOf(const std::vector<std::size_t>& shown,
+                                            const std::vector<int>& widths,
                                             const Cells& cells) const {
   std::string line;
   std::vector<std::string> below;
@@ -204,7 +216,8 @@ TextTable::Layout TextTable::inColumns(int width) const {
 
   Cells headings;
   for (std::size_t i = 0; i < columns_.size(); ++i)
-    headings.push_back(isFlexible(i) ? shortened(columns_[i].heading, widths[i]) : columns_[i].heading);
+    headings.push_back(isFlexible(i) ? shortened(columns_[i].heading, widths[i])
+                                     : columns_[i].heading);
   layout.heading = linesOf(shown, widths, headings).front();
   std::vector<Cells> rows = rows_;
   for (const std::size_t column : shown) shorten(column, widths[column], rows);
@@ -213,7 +226,8 @@ TextTable::Layout TextTable::inColumns(int width) const {
   }
   for (const std::size_t column : all) {
     const bool isBand = columns_[column].kind == TextColumn::Kind::Band;
-    if (!isBand && std::ranges::find(shown, column) == shown.end()) layout.leftOut.push_back(columns_[column].heading);
+    if (!isBand && std::ranges::find(shown, column) == shown.end())
+      layout.leftOut.push_back(columns_[column].heading);
   }
   return layout;
 }

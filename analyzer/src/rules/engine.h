@@ -9,8 +9,9 @@
 
 namespace lacuna::analyzer {
 
-/// Runs these rules, each after those that must run before it, and sorts what they find. The order in which the rules
-/// are given makes no difference.
-std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* simulator, Rules rules);
+/// Runs these rules, each after those that must run before it, and sorts what they find. The order
+/// in which the rules are given makes no difference.
+std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* simulator,
+                                  Rules rules);
 
 }  // namespace lacuna::analyzer

@@ -51,14 +51,17 @@ std::int64_t Facts::pausesOf(Cause cause) const {
 }
 
 std::int64_t Facts::asleepNs() const {
-  if (const auto seen = analysis.of<PythonLines>().asleepNs()) return std::min(*seen, costOf(Cause::HostWork));
+  if (const auto seen = analysis.of<PythonLines>().asleepNs())
+    return std::min(*seen, costOf(Cause::HostWork));
   const StepThread& thread = analysis.of<StepThread>();
   // Threads of a crowded team sleep inside of operators until the others have had a core.
   if (thread.ranShare < 0 || thread.waitedShare < 0 || threadsCrowd()) return 0;
   const double awake = std::min(1.0, thread.ranShare + thread.waitedShare);
-  const std::int64_t asleep = prof::wholeOf<std::int64_t>((1 - awake) * static_cast<double>(analysis.meanStepNs()));
+  const std::int64_t asleep =
+      prof::wholeOf<std::int64_t>((1 - awake) * static_cast<double>(analysis.meanStepNs()));
   // It may sleep while it waits, and while a device works that is not its own.
-  std::int64_t elsewhere = costOf(Cause::LoaderWait) + costOf(Cause::Synchronisation) + costOf(Cause::OffCpu);
+  std::int64_t elsewhere =
+      costOf(Cause::LoaderWait) + costOf(Cause::Synchronisation) + costOf(Cause::OffCpu);
   const Ledger step = analysis.meanStepLedger();
   const std::int64_t mayWorkNs = step.totalNs() - knownMeanStep(analysis).idleNs();
   if (!worksInPlace()) prof::addTo(elsewhere, mayWorkNs);
@@ -76,8 +79,9 @@ bool Facts::worksInPlace() const {
 }
 
 bool Facts::onlyHost() const {
-  return std::all_of(analysis.devices.begin(), analysis.devices.end(),
-                     [](const DeviceAccount& device) { return device.kind == prof::DeviceKind::Cpu; });
+  return std::all_of(
+      analysis.devices.begin(), analysis.devices.end(),
+      [](const DeviceAccount& device) { return device.kind == prof::DeviceKind::Cpu; });
 }
 
 std::optional<std::string_view> Facts::knob(std::string_view name) const {
@@ -95,24 +99,27 @@ std::optional<Prediction> Facts::play(std::string_view change) const {
 std::optional<Prediction> Facts::play(std::span<const Change> changes) const {
   if (simulator_ == nullptr || changes.empty()) return std::nullopt;
   // A replay takes its time, and nobody sees the findings of an analysis that was called off.
-  if (const Progress& progress = analysis.options.progress; progress && !progress(0)) return std::nullopt;
+  if (const Progress& progress = analysis.options.progress; progress && !progress(0))
+    return std::nullopt;
   return simulator_->play(changes);
 }
 
 std::int64_t Facts::unchangedStepNs() const {
-  return simulator_ == nullptr ? analysis.meanStepNs() : simulator_->play(std::span<const Change>()).baseNsPerStep;
+  return simulator_ == nullptr ? analysis.meanStepNs()
+                               : simulator_->play(std::span<const Change>()).baseNsPerStep;
 }
 
 std::vector<Evidence> Facts::evidenceOf(Cause cause) const {
   std::vector<Evidence> out;
-  for (const DeviceSegment& segment : analysis.of<IdleCauses>().longest[static_cast<std::size_t>(cause)]) {
+  for (const DeviceSegment& segment :
+       analysis.of<IdleCauses>().longest[static_cast<std::size_t>(cause)]) {
     const std::string_view name = analysis.store->text(segment.name);
-    out.push_back(
-        {.startNs = segment.startNs,
-         .endNs = segment.endNs,
-         .what = name.empty() ? std::string(causeLabel(cause)) : fmt::format("{}: {}", causeLabel(cause), name),
-         .device = segment.device,
-         .thread = segment.thread});
+    out.push_back({.startNs = segment.startNs,
+                   .endNs = segment.endNs,
+                   .what = name.empty() ? std::string(causeLabel(cause))
+                                        : fmt::format("{}: {}", causeLabel(cause), name),
+                   .device = segment.device,
+                   .thread = segment.thread});
   }
   return out;
 }
@@ -127,7 +134,8 @@ std::int64_t Facts::unclaimedCostOf(Cause cause) const {
   std::int64_t cost = costOf(cause);
   for (const CauseDetail& call : analysis.of<IdleCauses>().stepCalls) {
     if (call.cause != cause) continue;
-    prof::takeFrom(cost, prof::wholeOf<std::int64_t>(claimedShare(call.name) * static_cast<double>(call.ns)));
+    prof::takeFrom(
+        cost, prof::wholeOf<std::int64_t>(claimedShare(call.name) * static_cast<double>(call.ns)));
   }
   return std::max<std::int64_t>(0, cost);
 }
@@ -147,7 +155,8 @@ std::int64_t Facts::leftoverOf(std::span<const Cause> causes) const {
   for (const Cause cause : causes) prof::addTo(ns, costOf(cause));
   for (const Finding& finding : reported_.findings) {
     const auto prices = ruleOf(finding.id).prices;
-    if (std::ranges::find_first_of(prices, causes) != prices.end()) prof::takeFrom(ns, finding.costNsPerStep);
+    if (std::ranges::find_first_of(prices, causes) != prices.end())
+      prof::takeFrom(ns, finding.costNsPerStep);
   }
   return std::max<std::int64_t>(0, ns);
 }
@@ -157,10 +166,13 @@ std::int64_t Facts::pricedIdleNs() const {
   std::int64_t ns = 0;
   for (const Finding& finding : reported_.findings) {
     const FindingRule& rule = ruleOf(finding.id);
-    if (rule.cost == CostIs::IdleTime) prof::addTo(ns, finding.costNsPerStep - finding.pausesNsPerStep);
-    if (rule.takesLeftover) prof::addTo(ns, std::min(finding.predictedGainNsPerStep, leftoverOf(rule.prices)));
+    if (rule.cost == CostIs::IdleTime)
+      prof::addTo(ns, finding.costNsPerStep - finding.pausesNsPerStep);
+    if (rule.takesLeftover)
+      prof::addTo(ns, std::min(finding.predictedGainNsPerStep, leftoverOf(rule.prices)));
   }
-  for (std::size_t i = 0; i < kCauseCount; ++i) prof::addTo(ns, pricedInPhasesNs(static_cast<Cause>(i)));
+  for (std::size_t i = 0; i < kCauseCount; ++i)
+    prof::addTo(ns, pricedInPhasesNs(static_cast<Cause>(i)));
   return ns;
 }
 
@@ -193,14 +205,19 @@ FullestDevice fullestDevice(const Analysis& analysis) {
   std::map<prof::DeviceId, const DeviceAccount*> accounts;
   for (const DeviceAccount& device : analysis.devices) accounts.emplace(device.id, &device);
   // A trace of one device need not name the owner of its only memory.
-  const bool isOnly = analysis.devices.size() == 1 && analysis.of<MemoryTables>().devices.size() == 1;
+  const bool isOnly =
+      analysis.devices.size() == 1 && analysis.of<MemoryTables>().devices.size() == 1;
   FullestDevice fullest;
   for (const DeviceMemory& memory : analysis.of<MemoryTables>().devices) {
     const auto found = accounts.find(memory.device);
-    const DeviceAccount* device = isOnly ? analysis.devices.data() : found == accounts.end() ? nullptr : found->second;
+    const DeviceAccount* device = isOnly                    ? analysis.devices.data()
+                                  : found == accounts.end() ? nullptr
+                                                            : found->second;
     if (device == nullptr || device->memoryBytes == 0) continue;
-    const double share = static_cast<double>(memory.peakBytes) / static_cast<double>(device->memoryBytes);
-    if (share > fullest.share) fullest = {device, share, memory.peakBytes, memory.peakAtNs, memory.device};
+    const double share =
+        static_cast<double>(memory.peakBytes) / static_cast<double>(device->memoryBytes);
+    if (share > fullest.share)
+      fullest = {device, share, memory.peakBytes, memory.peakAtNs, memory.device};
   }
   return fullest;
 }
@@ -208,7 +225,8 @@ FullestDevice fullestDevice(const Analysis& analysis) {
 bool hostRunsAhead(const Analysis& analysis) {
   const auto parts = static_cast<double>(analysis.stepCount() * analysis.processCount());
   const double perStep = static_cast<double>(analysis.of<LaunchStats>().stepLaunches) / parts;
-  return !analysis.steps.all.empty() && perStep > 0 && analysis.of<LaunchStats>().meanQueueDepth >= perStep;
+  return !analysis.steps.all.empty() && perStep > 0 &&
+         analysis.of<LaunchStats>().meanQueueDepth >= perStep;
 }
 
 }  // namespace lacuna::analyzer

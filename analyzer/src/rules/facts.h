@@ -15,7 +15,8 @@
 
 namespace lacuna::analyzer {
 
-/// Calls of one name, or a share of their time, that a finding prices. No other finding prices them again.
+/// Calls of one name, or a share of their time, that a finding prices. No other finding prices them
+/// again.
 struct Claim {
   std::string call;
   Activity activity = Activity::None;
@@ -32,7 +33,8 @@ struct Reported {
 /// The questions that a rule may ask. Times are of a mean step of one device or process.
 class Facts {
  public:
-  Facts(const Analysis& analysis, const Simulator* simulator, const Reported& reported, const FindingRule& rule)
+  Facts(const Analysis& analysis, const Simulator* simulator, const Reported& reported,
+        const FindingRule& rule)
       : analysis(analysis), simulator_(simulator), reported_(reported), rule_(rule) {}
 
   const Analysis& analysis;
@@ -50,26 +52,31 @@ class Facts {
   }
   /// The same figure as a sum whose parts can be shown.
   [[nodiscard]] GainSum sharedByEveryStep(std::string_view name, std::int64_t ns) const {
-    return GainSum(name, ns).over("steps of all processes", analysis.everyStepCount() * analysis.processCount());
+    return GainSum(name, ns).over("steps of all processes",
+                                  analysis.everyStepCount() * analysis.processCount());
   }
   /// The same of the devices' time: the mean over them.
   [[nodiscard]] std::int64_t perStepOfDevice(std::int64_t ns) const {
-    return ns / (analysis.stepCount() * std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis.devices.size())));
+    return ns / (analysis.stepCount() *
+                 std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis.devices.size())));
   }
   /// Number of times that a process does in a step what all of them did so often in all steps.
   [[nodiscard]] double timesAStep(std::uint64_t count) const {
-    return static_cast<double>(count) / static_cast<double>(analysis.stepCount() * analysis.processCount());
+    return static_cast<double>(count) /
+           static_cast<double>(analysis.stepCount() * analysis.processCount());
   }
   /// The share of a step, 0 … 1.
   [[nodiscard]] double shareOfStep(std::int64_t nsPerStep) const;
-  /// True when the time is a large enough share of a step to act on, for a finding of this rule's kind.
+  /// True when the time is a large enough share of a step to act on, for a finding of this rule's
+  /// kind.
   [[nodiscard]] bool isWorthActing(std::int64_t nsPerStep) const;
   /// The time that a cause takes of an ordinary step of one device.
   [[nodiscard]] std::int64_t costOf(Cause cause) const;
   /// The time that a cause takes between ordinary steps, of a step and device.
   [[nodiscard]] std::int64_t pausesOf(Cause cause) const;
-  /// The part of the host's work in which the thread that sets the steps slept: it neither ran nor waited for a core.
-  /// Samples of its lines, or its counters, show it. 0 where neither is recorded.
+  /// The part of the host's work in which the thread that sets the steps slept: it neither ran nor
+  /// waited for a core. Samples of its lines, or its counters, show it. 0 where neither is
+  /// recorded.
   [[nodiscard]] std::int64_t asleepNs() const;
   /// Most of the work is executed by the threads that launch it, as a CPU's operators are.
   [[nodiscard]] bool worksInPlace() const;
@@ -80,11 +87,14 @@ class Facts {
   /// A setting that the program announced.
   [[nodiscard]] std::optional<std::string_view> knob(std::string_view name) const;
   /// True when the program announced that the setting is on.
-  [[nodiscard]] bool isOn(std::string_view knobName) const { return knob(knobName).value_or("off") == "on"; }
+  [[nodiscard]] bool isOn(std::string_view knobName) const {
+    return knob(knobName).value_or("off") == "on";
+  }
   /// The replay with changes; nothing where no replay is possible, or there is no change.
   [[nodiscard]] std::optional<Prediction> play(std::span<const Change> changes) const;
   [[nodiscard]] std::optional<Prediction> play(std::string_view change) const;
-  /// The step that a gain is taken from: as replayed without a change, or as marked where none is replayed.
+  /// The step that a gain is taken from: as replayed without a change, or as marked where none is
+  /// replayed.
   [[nodiscard]] std::int64_t unchangedStepNs() const;
   /// Intervals to show: the longest stretches of a cause.
   [[nodiscard]] std::vector<Evidence> evidenceOf(Cause cause) const;
@@ -132,11 +142,13 @@ struct FullestDevice {
 };
 FullestDevice fullestDevice(const Analysis& analysis);
 
-/// A report mentions the time between marked steps where one step to the next takes this many times a marked step.
+/// A report mentions the time between marked steps where one step to the next takes this many times
+/// a marked step.
 inline constexpr double kGaps = 1.05;
 
-/// As many launches wait on average as a step has, so the host is a step ahead of the devices or more. Its steps then
-/// follow each other quickly until it is held back, and mean nothing one by one.
+/// As many launches wait on average as a step has, so the host is a step ahead of the devices or
+/// more. Its steps then follow each other quickly until it is held back, and mean nothing one by
+/// one.
 bool hostRunsAhead(const Analysis& analysis);
 
 }  // namespace lacuna::analyzer

@@ -35,8 +35,9 @@ bool isExplained(const FindingRule& rule, const Facts& facts, const Reported& re
   });
 }
 
-/// The cost of a finding, as a ratio of all else in a step, differs by this part between a recorded run and one without
-/// the recorder. Measured: the root mean square of 16 predictions for drawn programs.
+/// The cost of a finding, as a ratio of all else in a step, differs by this part between a recorded
+/// run and one without the recorder. Measured: the root mean square of 16 predictions for drawn
+/// programs.
 constexpr double kRunsDiffer = 0.36;
 
 /// An opportunity need not cost anything: it weighs as much as it gains.
@@ -54,13 +55,16 @@ std::string_view gainBasisName(GainBasis basis) {
 double Finding::unrecordedShare(std::int64_t gainNs) const {
   const auto gain = static_cast<double>(gainNs);
   if (fullStepNs <= stepRecordingNs || gainNs <= 0) return 0;
-  return std::clamp(gain * (1 - recordedShare) / static_cast<double>(fullStepNs - stepRecordingNs), 0.0, 1.0);
+  return std::clamp(gain * (1 - recordedShare) / static_cast<double>(fullStepNs - stepRecordingNs),
+                    0.0, 1.0);
 }
 
 Finding::ShareInterval Finding::measuredInterval() const {
   if (gainBasis == GainBasis::None || gainBasis == GainBasis::Bytes) return {};
   const double noise = gainChain.prediction ? gainChain.prediction->doubt.noise : 0;
-  const auto spread = [&](double share) { return kSigmas * std::hypot(kRunsDiffer * share * (1 - share), noise); };
+  const auto spread = [&](double share) {
+    return kSigmas * std::hypot(kRunsDiffer * share * (1 - share), noise);
+  };
   const double low = unrecordedShare(gainLowNsPerStep), high = unrecordedShare(gainHighNsPerStep);
   return {std::max(-1.0, low - spread(low)), std::min(1.0, high + spread(high))};
 }
@@ -77,23 +81,26 @@ std::string describeGain(const Finding& finding, std::string_view per) {
                              prof::timeText(finding.gainHighNsPerStep), per);
   }
   const bool isBound = finding.gainBasis == GainBasis::UpperBound;
-  std::string out =
-      fmt::format("{}{} {} ({}{}), {}", isBound ? "up to " : "", prof::timeText(finding.predictedGainNsPerStep), per,
-                  prof::shareText(finding.gainShare()),
-                  finding.coversGaps ? " of " + prof::timeText(finding.fullStepNs) : std::string(), sure);
+  std::string out = fmt::format(
+      "{}{} {} ({}{}), {}", isBound ? "up to " : "", prof::timeText(finding.predictedGainNsPerStep),
+      per, prof::shareText(finding.gainShare()),
+      finding.coversGaps ? " of " + prof::timeText(finding.fullStepNs) : std::string(), sure);
   if (!isBound && finding.gainHighNsPerStep > finding.gainLowNsPerStep)
     out += fmt::format(", between {} and {}", prof::timeText(finding.gainLowNsPerStep),
                        prof::timeText(finding.gainHighNsPerStep));
   if (isPricedByItsGain(finding))
-    out += fmt::format("; the step's account holds {} of it", prof::timeText(finding.accountedNsPerStep));
+    out += fmt::format("; the step's account holds {} of it",
+                       prof::timeText(finding.accountedNsPerStep));
   return out;
 }
 
-std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* simulator, Rules rules) {
+std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* simulator,
+                                  Rules rules) {
   const auto order = runOrder(rules);
   assert(order);
   Reported reported;
-  for (const FindingRule* rule : order ? *order : std::vector<const FindingRule*>(rules.begin(), rules.end())) {
+  for (const FindingRule* rule :
+       order ? *order : std::vector<const FindingRule*>(rules.begin(), rules.end())) {
     const Facts facts(analysis, simulator, reported, *rule);
     if (isExplained(*rule, facts, reported)) continue;
     Outcome out(facts, reported);

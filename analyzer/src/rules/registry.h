@@ -18,11 +18,11 @@ using Rules = std::span<const FindingRule* const>;
 Rules allRules();
 const FindingRule& ruleOf(FindingId id);
 
-/// True when `first` must have run before `second` can: it explains that one, claims calls that it shares, or leaves
-/// what it reads.
+/// True when `first` must have run before `second` can: it explains that one, claims calls that it
+/// shares, or leaves what it reads.
 bool comesBefore(const FindingRule& first, const FindingRule& second);
-/// The rules so that each comes after those that must run before it, otherwise as given. Fails on a circle and names
-/// the rules in it.
+/// The rules so that each comes after those that must run before it, otherwise as given. Fails on a
+/// circle and names the rules in it.
 prof::Result<std::vector<const FindingRule*>> runOrder(Rules rules);
 
 /// A ledger cause that no finding prices or names, on purpose.

@@ -23,7 +23,8 @@ enum class Unit : std::uint8_t {
   Times,  ///< a factor
 };
 
-/// A number that decides whether a rule has a finding. `name` is what stands in braces in FindingRule::when.
+/// A number that decides whether a rule has a finding. `name` is what stands in braces in
+/// FindingRule::when.
 struct Threshold {
   std::string_view name{};
   double value = 0;
@@ -35,7 +36,8 @@ struct Threshold {
   [[nodiscard]] constexpr std::uint64_t count() const { return static_cast<std::uint64_t>(value); }
 };
 
-/// Chance that the rule is right, 0 … 1, before the replay's own confidence. `when` is empty where there is only one.
+/// Chance that the rule is right, 0 … 1, before the replay's own confidence. `when` is empty where
+/// there is only one.
 struct Confidence {
   std::string_view when{};
   double value = 0;
@@ -59,8 +61,8 @@ enum class CostIs : std::uint8_t {
   OfPhases,  ///< in phases of the host; some lie between steps, where no step's ledger has them
 };
 
-/// All that there is to know about one finding. To add one: `scripts/new finding NAME` writes a file that defines its
-/// rule, with a test, and adds its line to LACUNA_FINDINGS.
+/// All that there is to know about one finding. To add one: `scripts/new finding NAME` writes a
+/// file that defines its rule, with a test, and adds its line to LACUNA_FINDINGS.
 struct FindingRule {
   FindingId id{};
   std::string_view key{};  ///< stable, the only place of this text
@@ -75,15 +77,18 @@ struct FindingRule {
   CostIs cost = CostIs::IdleTime;
   /// The phases that its cost is part of, where that lies in phases.
   std::span<const std::string_view> phases{};
-  /// Its fix lets the host hand over sooner what the devices then do all the same, so it gains idle time at most.
+  /// Its fix lets the host hand over sooner what the devices then do all the same, so it gains idle
+  /// time at most.
   bool leavesWork = false;
-  /// It has no cost, as its gain is priced elsewhere: as far as no finding prices it, it accounts for `prices`.
+  /// It has no cost, as its gain is priced elsewhere: as far as no finding prices it, it accounts
+  /// for `prices`.
   bool takesLeftover = false;
   /// It reads what all others leave unpriced and unnamed, so it runs last.
   bool readsLeftovers = false;
   /// It has replayed how many loader workers bring what, so a report need not estimate that.
   bool playsWorkers = false;
-  /// The calls that it claims, for readers: rules that share calls then leave these out. Empty: none.
+  /// The calls that it claims, for readers: rules that share calls then leave these out. Empty:
+  /// none.
   std::string_view claims{};
   /// It prices only calls that no other rule claims, so it runs after those that claim.
   bool skipsClaimed = false;

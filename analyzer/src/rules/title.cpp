@@ -17,7 +17,8 @@ namespace {
 
 class TitleWriter {
  public:
-  TitleWriter(const Finding& finding, bool hasSteps) : finding_(finding), perStep_(hasSteps ? "a step" : "in all") {}
+  TitleWriter(const Finding& finding, bool hasSteps)
+      : finding_(finding), perStep_(hasSteps ? "a step" : "in all") {}
 
   [[nodiscard]] std::string write() const {
     return filled(finding_.words, [this](std::string_view name) { return place(name); });
@@ -29,7 +30,9 @@ class TitleWriter {
     if (name == "share of it") return shareOfIt();
     if (name == "a step") return perStep_;
     if (name == ": cost a step")
-      return finding_.costNsPerStep > 0 ? fmt::format(": {} {}", prof::timeText(finding_.costNsPerStep), perStep_) : "";
+      return finding_.costNsPerStep > 0
+                 ? fmt::format(": {} {}", prof::timeText(finding_.costNsPerStep), perStep_)
+                 : "";
     const auto quantity = std::ranges::find(finding_.quantities, name, &Quantity::name);
     assert(quantity != finding_.quantities.end());
     return quantity == finding_.quantities.end() ? fmt::format("{{{}}}", name) : quantity->text();
@@ -38,7 +41,8 @@ class TitleWriter {
   [[nodiscard]] std::string shareOfIt() const {
     const std::string share = prof::shareText(finding_.costShare());
     if (!finding_.coversGaps) return share + " of it";
-    return fmt::format("{} of the {} from one step to the next", share, prof::timeText(finding_.fullStepNs));
+    return fmt::format("{} of the {} from one step to the next", share,
+                       prof::timeText(finding_.fullStepNs));
   }
 
   const Finding& finding_;
@@ -72,9 +76,12 @@ Quantity Quantity::number(std::string_view name, double value, int decimals) {
   return quantity;
 }
 
-Quantity Quantity::counted(std::string_view name, std::uint64_t count, std::string_view one, std::string_view several) {
-  Quantity quantity{
-      .name = name, .unit = QuantityUnit::Counted, .words = std::string(one), .plural = std::string(several)};
+Quantity Quantity::counted(std::string_view name, std::uint64_t count, std::string_view one,
+                           std::string_view several) {
+  Quantity quantity{.name = name,
+                    .unit = QuantityUnit::Counted,
+                    .words = std::string(one),
+                    .plural = std::string(several)};
   quantity.amount = static_cast<std::int64_t>(count);
   return quantity;
 }
@@ -88,7 +95,8 @@ std::string Quantity::text() const {
     case QuantityUnit::Name:
       return words;
     case QuantityUnit::Number:
-      if (decimals == 0 && value >= 0) return prof::countText(prof::wholeOf<std::uint64_t>(std::round(value)));
+      if (decimals == 0 && value >= 0)
+        return prof::countText(prof::wholeOf<std::uint64_t>(std::round(value)));
       return fmt::format("{:.{}f}", value, decimals);
     case QuantityUnit::Counted:
       return prof::countText(static_cast<std::uint64_t>(amount), words, plural);

@@ -21,7 +21,8 @@ std::string humanBand(std::int64_t bandNs, std::int64_t ns) {
   if (bandNs <= 0 || ns <= 0) return {};
   const double share = static_cast<double>(bandNs) / static_cast<double>(ns);
   if (share < kTinyBand) return "±<0.1 %";
-  return fmt::format("±{:.{}f} %", prof::kPercent * std::min(1.0, share), share < kWideBand ? 1 : 0);
+  return fmt::format("±{:.{}f} %", prof::kPercent * std::min(1.0, share),
+                     share < kWideBand ? 1 : 0);
 }
 
 std::string plainName(std::string_view kernel) {

@@ -22,22 +22,26 @@ Args::Args(const Store& store)
   const auto scopes = store.column<&prof::Arg::scope>();
   for (std::size_t from = 0; from < sets_.size();) {
     std::size_t to = from + 1;
-    while (to < sets_.size() && keys[to] == keys[from] && scopes[to] == scopes[from] && sets_[to - 1] <= sets_[to])
+    while (to < sets_.size() && keys[to] == keys[from] && scopes[to] == scopes[from] &&
+           sets_[to - 1] <= sets_[to])
       ++to;
     Runs& runs = runs_[{scopes[from], keys[from]}];
-    runs.isAscending = runs.isAscending && (runs.list.empty() || sets_[runs.list.back().end - 1] <= sets_[from]);
+    runs.isAscending =
+        runs.isAscending && (runs.list.empty() || sets_[runs.list.back().end - 1] <= sets_[from]);
     runs.list.push_back({from, to});
     from = to;
   }
 }
 
-std::optional<Args::Value> Args::find(prof::ArgSetId set, prof::StringId key, prof::ArgScope scope) const {
+std::optional<Args::Value> Args::find(prof::ArgSetId set, prof::StringId key,
+                                      prof::ArgScope scope) const {
   if (!set) return std::nullopt;
   const auto found = runs_.find({scope, key});
   if (found == runs_.end()) return std::nullopt;
   const Runs& runs = found->second;
   if (runs.isAscending) {
-    const auto run = std::ranges::partition_point(runs.list, [&](const Run& r) { return sets_[r.end - 1] < set; });
+    const auto run = std::ranges::partition_point(
+        runs.list, [&](const Run& r) { return sets_[r.end - 1] < set; });
     return run == runs.list.end() ? std::nullopt : findIn(*run, set);
   }
   for (const Run& run : runs.list) {
@@ -56,7 +60,8 @@ std::optional<Args::Value> Args::findIn(const Run& run, prof::ArgSetId set) cons
 
 std::optional<std::string_view> Args::text(prof::ArgSetId set, std::string_view key) const {
   const auto value = find(set, key);
-  if (!value || (value->type != prof::ArgType::Text && value->type != prof::ArgType::Json)) return std::nullopt;
+  if (!value || (value->type != prof::ArgType::Text && value->type != prof::ArgType::Json))
+    return std::nullopt;
   return store_.text(prof::StringId(static_cast<std::uint32_t>(value->bits)));
 }
 
@@ -89,7 +94,8 @@ void Args::appendJson(const Value& value, std::string& out) const {
       json::appendQuoted(out, store_.text(prof::StringId(static_cast<std::uint32_t>(value.bits))));
       return;
     case prof::ArgType::Json:
-      return json::appendChecked(out, store_.wholeText(prof::StringId(static_cast<std::uint32_t>(value.bits))));
+      return json::appendChecked(
+          out, store_.wholeText(prof::StringId(static_cast<std::uint32_t>(value.bits))));
   }
   out += "null";
 }

@@ -16,22 +16,26 @@ class RowStream {
   virtual bool next(RowBlock& out) = 0;
 };
 
-/// The contract behind Store: immutable, safe for many threads. Tables and columns are numbered as declared.
+/// The contract behind Store: immutable, safe for many threads. Tables and columns are numbered as
+/// declared.
 class Store::Backend {
  public:
   virtual ~Backend() = default;
   [[nodiscard]] virtual std::uint64_t rows(std::size_t table) const = 0;
   /// In time order, kept until the backend goes.
   [[nodiscard]] virtual ColumnView column(std::size_t table, std::size_t column) const = 0;
-  virtual prof::Status scan(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
+  virtual prof::Status scan(std::size_t table, std::span<const std::size_t> columns,
+                            prof::TimeWindow window,
                             const std::function<bool(const RowBlock&)>& visit) const = 0;
-  /// The rows that scan() visits, for those who must ask instead of being called. Null where `column` costs nothing.
+  /// The rows that scan() visits, for those who must ask instead of being called. Null where
+  /// `column` costs nothing.
   [[nodiscard]] virtual std::unique_ptr<RowStream> stream(std::size_t /*table*/,
                                                           std::span<const std::size_t> /*columns*/,
                                                           prof::TimeWindow /*window*/) const {
     return nullptr;
   }
-  /// The values of one row; `out[i]` has room for one value of columns[i]. Reads no more than it must.
+  /// The values of one row; `out[i]` has room for one value of columns[i]. Reads no more than it
+  /// must.
   virtual void readRow(std::size_t table, std::uint64_t row, std::span<const std::size_t> columns,
                        std::span<std::byte* const> out) const = 0;
   [[nodiscard]] virtual std::string_view text(prof::StringId id) const = 0;
@@ -67,10 +71,11 @@ constexpr std::size_t widthOf(prof::ColumnType type) {
 /// The column that orders a table, and the one that holds its rows' lengths.
 std::optional<std::size_t> columnWithHint(const prof::TableSpec& table, prof::Hint hint);
 
-/// Behind the number of values that were brought back to the bounds of their column (see lacuna/prof/bounds.h).
+/// Behind the number of values that were brought back to the bounds of their column (see
+/// lacuna/prof/bounds.h).
 inline constexpr std::string_view kFarValues =
-    "times, lengths or sizes are beyond what a trace can have (73 years, 1 PiB); the nearest possible value stands for "
-    "each";
+    "times, lengths or sizes are beyond what a trace can have (73 years, 1 PiB); the nearest "
+    "possible value stands for each";
 
 /// Rows of one block of a memory table, and about the rows of one step of a scan.
 inline constexpr std::uint64_t kScanRows = 65536;

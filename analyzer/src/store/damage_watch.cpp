@@ -24,9 +24,9 @@ prof::Status DamageWatch::status() const {
   }
   if (count > kNamed) what += fmt::format("; and {} more", count - kNamed);
   if (what.empty()) what = "parts of it that were found damaged before";  // and named then
-  return prof::Error{
-      fmt::format("{}: cannot be read in full: {}; lacuna recover makes a whole file of what is readable",
-                  store_.path().string(), what)};
+  return prof::Error{fmt::format(
+      "{}: cannot be read in full: {}; lacuna recover makes a whole file of what is readable",
+      store_.path().string(), what)};
 }
 
 }  // namespace lacuna::analyzer

@@ -8,8 +8,8 @@
 
 namespace lacuna::analyzer {
 
-/// Shows if data read of a store from here on is damaged and came as zeros. A report can live with that; an answer or a
-/// copy cannot.
+/// Shows if data read of a store from here on is damaged and came as zeros. A report can live with
+/// that; an answer or a copy cannot.
 class DamageWatch {
  public:
   explicit DamageWatch(const Store& store);

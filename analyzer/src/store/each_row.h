@@ -10,9 +10,9 @@
 
 namespace lacuna::analyzer {
 
-/// Calls visit(row) for every row of a table in its order, in the memory of a block whatever the table's size. A visit
-/// that returns bool ends the pass with false. Store::row() is for single rows: of a file's large table it reads whole
-/// blocks for each.
+/// Calls visit(row) for every row of a table in its order, in the memory of a block whatever the
+/// table's size. A visit that returns bool ends the pass with false. Store::row() is for single
+/// rows: of a file's large table it reads whole blocks for each.
 template <class Row, class Visit>
 prof::Status eachRow(const Store& store, Visit&& visit) {
   static constexpr auto kColumns = [] {

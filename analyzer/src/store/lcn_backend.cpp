@@ -24,7 +24,8 @@ std::vector<TimeNs> asTimes(const Bytes& bytes) {
   return times;
 }
 
-/// A block's first start and last end, within what the bounds of its rows allow. One without times has no window.
+/// A block's first start and last end, within what the bounds of its rows allow. One without times
+/// has no window.
 prof::TimeWindow boundedWindow(prof::TimeWindow window) {
   if (window.startNs > window.endNs) return window;
   return {std::clamp(window.startNs, -prof::kFarthestNs, prof::kFarthestNs),
@@ -44,7 +45,8 @@ LcnBackend::LcnBackend(prof::Reader reader) : reader_(std::move(reader)) {
       table->blocks = info->blocks;
       for (prof::BlockInfo& block : table->blocks) block.time = boundedWindow(block.time);
       if (table->time) {
-        std::ranges::stable_sort(table->blocks, {}, [](const prof::BlockInfo& block) { return block.time.startNs; });
+        std::ranges::stable_sort(table->blocks, {},
+                                 [](const prof::BlockInfo& block) { return block.time.startNs; });
       }
     }
     table->seen.resize(table->blocks.size());
@@ -67,19 +69,22 @@ bool LcnBackend::readBlock(const prof::BlockInfo& block, std::span<const prof::C
     for (std::size_t i = 0; i < wanted.size(); ++i) bound(block, wanted[i], out[i]);
     return true;
   }
-  for (std::size_t i = 0; i < wanted.size(); ++i) std::memset(out[i], 0, block.rows * widthOf(wanted[i].type));
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    std::memset(out[i], 0, block.rows * widthOf(wanted[i].type));
   ++damagedReads_;
   const std::scoped_lock lock(warningMutex_);
   lateWarnings_.try_emplace(block.offset, status.error().message);
   return false;
 }
 
-void LcnBackend::bound(const prof::BlockInfo& block, const prof::ColumnSpec& column, void* values) const {
+void LcnBackend::bound(const prof::BlockInfo& block, const prof::ColumnSpec& column,
+                       void* values) const {
   const prof::Bounds bounds = prof::boundsOf(column);
   if (!bounds.any()) return;
-  const std::uint64_t far = column.type == prof::ColumnType::I64
-                                ? prof::bringBack(bounds, std::span(static_cast<std::int64_t*>(values), block.rows))
-                                : prof::bringBack(bounds, std::span(static_cast<std::uint64_t*>(values), block.rows));
+  const std::uint64_t far =
+      column.type == prof::ColumnType::I64
+          ? prof::bringBack(bounds, std::span(static_cast<std::int64_t*>(values), block.rows))
+          : prof::bringBack(bounds, std::span(static_cast<std::uint64_t*>(values), block.rows));
   if (far == 0) return;
   const std::scoped_lock lock(warningMutex_);
   far_[{block.offset, column.name}] = far;
@@ -109,8 +114,8 @@ ColumnView LcnBackend::column(std::size_t number, std::size_t column) const {
   const std::scoped_lock lock(table.mutex);
   if (!table.ordered && table.time) {
     const auto times = asTimes(decode(number, *table.time, table.orderDamaged));
-    const auto lengths =
-        table.length ? asTimes(decode(number, *table.length, table.orderDamaged)) : std::vector<TimeNs>();
+    const auto lengths = table.length ? asTimes(decode(number, *table.length, table.orderDamaged))
+                                      : std::vector<TimeNs>();
     table.order = timeOrder(times, table.length ? &lengths : nullptr);
     table.ordered = true;
   }
@@ -130,7 +135,8 @@ prof::StringId LcnBackend::find(std::string_view text) const {
   if (text.empty()) return {};
   const std::scoped_lock lock(textMutex_);
   if (ids_.empty()) {
-    for (std::uint32_t id = 1; id < stringCount(); ++id) ids_.try_emplace(reader_.text(prof::StringId(id)), id);
+    for (std::uint32_t id = 1; id < stringCount(); ++id)
+      ids_.try_emplace(reader_.text(prof::StringId(id)), id);
   }
   const auto found = ids_.find(text);
   return found == ids_.end() ? prof::StringId() : found->second;
@@ -138,7 +144,8 @@ prof::StringId LcnBackend::find(std::string_view text) const {
 
 std::vector<std::string> LcnBackend::warnings() const {
   std::vector<std::string> all;
-  if (!reader_.complete()) all.emplace_back("the file has no end: whoever wrote it was stopped, or still writes");
+  if (!reader_.complete())
+    all.emplace_back("the file has no end: whoever wrote it was stopped, or still writes");
   for (const prof::Damage& damage : reader_.damage()) {
     all.push_back(fmt::format("byte {}: {} ({} bytes)", damage.offset, damage.what, damage.bytes));
   }
@@ -150,7 +157,8 @@ std::vector<std::string> LcnBackend::warnings() const {
   return all;
 }
 
-prof::Status LcnBackend::scan(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
+prof::Status LcnBackend::scan(std::size_t table, std::span<const std::size_t> columns,
+                              prof::TimeWindow window,
                               const std::function<bool(const RowBlock&)>& visit) const {
   Scan(*this, *tables_[table], columns, window, visit).run();
   return {};
@@ -158,9 +166,12 @@ prof::Status LcnBackend::scan(std::size_t table, std::span<const std::size_t> co
 
 class LcnBackend::Stream final : public RowStream {
  public:
-  Stream(const LcnBackend& store, Table& table, std::span<const std::size_t> columns, prof::TimeWindow window)
-      : take_([this](const RowBlock& block) { return take(block); }), scan_(store, table, columns, window, take_) {
-    for (const std::size_t column : columns) widths_.push_back(widthOf(table.spec.columns[column].type));
+  Stream(const LcnBackend& store, Table& table, std::span<const std::size_t> columns,
+         prof::TimeWindow window)
+      : take_([this](const RowBlock& block) { return take(block); }),
+        scan_(store, table, columns, window, take_) {
+    for (const std::size_t column : columns)
+      widths_.push_back(widthOf(table.spec.columns[column].type));
   }
 
   bool next(RowBlock& out) override {
@@ -196,12 +207,14 @@ class LcnBackend::Stream final : public RowStream {
   Scan scan_;
 };
 
-std::unique_ptr<RowStream> LcnBackend::stream(std::size_t table, std::span<const std::size_t> columns,
+std::unique_ptr<RowStream> LcnBackend::stream(std::size_t table,
+                                              std::span<const std::size_t> columns,
                                               prof::TimeWindow window) const {
   return std::make_unique<Stream>(*this, *tables_[table], columns, window);
 }
 
-void LcnBackend::readRow(std::size_t number, std::uint64_t row, std::span<const std::size_t> columns,
+void LcnBackend::readRow(std::size_t number, std::uint64_t row,
+                         std::span<const std::size_t> columns,
                          std::span<std::byte* const> out) const {
   Table& table = *tables_[number];
   const auto take = [&](std::size_t i, const std::byte* values, std::uint64_t at) {
@@ -220,8 +233,8 @@ void LcnBackend::readRow(std::size_t number, std::uint64_t row, std::span<const 
   }
 }
 
-std::shared_ptr<const LcnBackend::Around> LcnBackend::rowsAround(Table& table, std::uint64_t row,
-                                                                 std::span<const std::size_t> columns) const {
+std::shared_ptr<const LcnBackend::Around> LcnBackend::rowsAround(
+    Table& table, std::uint64_t row, std::span<const std::size_t> columns) const {
   {
     const std::scoped_lock lock(table.mutex);
     if (table.around && table.around->holds(row, columns)) return table.around;

@@ -12,8 +12,8 @@
 
 namespace lacuna::analyzer {
 
-/// Tables of an .lcn file, decoded on demand. `column` decodes a column once and keeps it; `scan` decodes block by
-/// block and keeps only what overlapping blocks make it wait for.
+/// Tables of an .lcn file, decoded on demand. `column` decodes a column once and keeps it; `scan`
+/// decodes block by block and keeps only what overlapping blocks make it wait for.
 class LcnBackend final : public Store::Backend {
  public:
   explicit LcnBackend(prof::Reader reader);
@@ -21,9 +21,11 @@ class LcnBackend final : public Store::Backend {
 
   [[nodiscard]] std::uint64_t rows(std::size_t table) const override;
   [[nodiscard]] ColumnView column(std::size_t table, std::size_t column) const override;
-  prof::Status scan(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
+  prof::Status scan(std::size_t table, std::span<const std::size_t> columns,
+                    prof::TimeWindow window,
                     const std::function<bool(const RowBlock&)>& visit) const override;
-  [[nodiscard]] std::unique_ptr<RowStream> stream(std::size_t table, std::span<const std::size_t> columns,
+  [[nodiscard]] std::unique_ptr<RowStream> stream(std::size_t table,
+                                                  std::span<const std::size_t> columns,
                                                   prof::TimeWindow window) const override;
   void readRow(std::size_t table, std::uint64_t row, std::span<const std::size_t> columns,
                std::span<std::byte* const> out) const override;
@@ -42,9 +44,10 @@ class LcnBackend final : public Store::Backend {
   class Stream;
   struct Around;
 
-  [[nodiscard]] std::vector<std::byte> decode(std::size_t table, std::size_t column, bool& damaged) const;
-  [[nodiscard]] std::shared_ptr<const Around> rowsAround(Table& table, std::uint64_t row,
-                                                         std::span<const std::size_t> columns) const;
+  [[nodiscard]] std::vector<std::byte> decode(std::size_t table, std::size_t column,
+                                              bool& damaged) const;
+  [[nodiscard]] std::shared_ptr<const Around> rowsAround(
+      Table& table, std::uint64_t row, std::span<const std::size_t> columns) const;
   /// False when the block is damaged and reads as zeros.
   bool readBlock(const prof::BlockInfo& block, std::span<const prof::ColumnSpec> wanted,
                  std::span<void* const> out) const;

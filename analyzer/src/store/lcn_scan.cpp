@@ -29,7 +29,8 @@ bool LcnBackend::Scan::advance() {
     stopped_ = true;
     return false;
   }
-  const TimeNs horizon = at_ + 1 < table_.blocks.size() ? table_.blocks[at_ + 1].time.startNs : INT64_MAX;
+  const TimeNs horizon =
+      at_ + 1 < table_.blocks.size() ? table_.blocks[at_ + 1].time.startNs : INT64_MAX;
   step(at_++, horizon);
   return true;
 }
@@ -51,13 +52,15 @@ void LcnBackend::Scan::loadTimes(std::size_t i, Rows& rows) {
   }
   store_.readBlock(block, specs, out);
   LcnSeen learnt{true, true, block.rows == 0 ? 0 : *std::ranges::max_element(rows.starts)};
-  for (std::size_t r = 1; r < block.rows && learnt.sorted; ++r) learnt.sorted = !before(rows, r, r - 1);
+  for (std::size_t r = 1; r < block.rows && learnt.sorted; ++r)
+    learnt.sorted = !before(rows, r, r - 1);
   const std::scoped_lock lock(table_.mutex);
   table_.seen[i] = learnt;
 }
 
 bool LcnBackend::Scan::before(const Rows& rows, std::size_t a, std::size_t b) {
-  return rows.starts[a] != rows.starts[b] ? rows.starts[a] < rows.starts[b] : rows.lengths[a] > rows.lengths[b];
+  return rows.starts[a] != rows.starts[b] ? rows.starts[a] < rows.starts[b]
+                                          : rows.lengths[a] > rows.lengths[b];
 }
 
 void LcnBackend::Scan::loadValues(std::size_t i, Rows& rows) {
@@ -116,7 +119,8 @@ void LcnBackend::Scan::settle(TimeNs horizon) {
   if (counted_.empty()) return;
   std::vector<TimeNs> ready;
   for (std::size_t r = 0; r < pending_.count; ++r) {
-    if (pending_.hidden[r] == 0 && pending_.starts[r] < horizon) ready.push_back(pending_.starts[r]);
+    if (pending_.hidden[r] == 0 && pending_.starts[r] < horizon)
+      ready.push_back(pending_.starts[r]);
   }
   std::ranges::sort(ready);
   std::erase_if(counted_, [&](std::size_t i) {
@@ -143,7 +147,8 @@ void LcnBackend::Scan::appendHidden(std::size_t i, std::vector<std::uint64_t> hi
   block_.count = hidden.size();
   block_.values.resize(wanted_.size());
   for (std::size_t c = 0; c < wanted_.size(); ++c) {
-    block_.values[c].assign(hidden.size() * widthOf(table_.spec.columns[wanted_[c]].type), std::byte{0});
+    block_.values[c].assign(hidden.size() * widthOf(table_.spec.columns[wanted_[c]].type),
+                            std::byte{0});
   }
   block_.hidden = std::move(hidden);
   append(i);
@@ -152,7 +157,9 @@ void LcnBackend::Scan::appendHidden(std::size_t i, std::vector<std::uint64_t> hi
 
 void LcnBackend::Scan::append(std::size_t i) {
   pending_.values.resize(wanted_.size());
-  const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  const auto join = [](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
   join(pending_.starts, block_.starts);
   join(pending_.lengths, block_.lengths);
   join(pending_.hidden, block_.hidden);
@@ -167,7 +174,8 @@ void LcnBackend::Scan::flush(TimeNs horizon) {
   if (pending_.count == 0) return;
   if (std::exchange(late_, false)) arrange(blockOrder());
   arrange(timeOrder(pending_.starts, &pending_.lengths));
-  const auto end = horizon == INT64_MAX ? pending_.starts.end() : std::ranges::lower_bound(pending_.starts, horizon);
+  const auto end = horizon == INT64_MAX ? pending_.starts.end()
+                                        : std::ranges::lower_bound(pending_.starts, horizon);
   const auto ready = static_cast<std::size_t>(end - pending_.starts.begin());
   for (std::size_t from = 0; from < ready && !stopped_;) {
     if (pending_.hidden[from] != 0) {
@@ -218,7 +226,8 @@ void LcnBackend::Scan::drop(std::size_t count) {
 void LcnBackend::Scan::give(const Rows& rows, std::size_t count, std::size_t from) {
   std::vector<const std::byte*> pointers;
   for (std::size_t c = 0; c < wanted_.size(); ++c) {
-    pointers.push_back(rows.values[c].data() + from * widthOf(table_.spec.columns[wanted_[c]].type));
+    pointers.push_back(rows.values[c].data() +
+                       from * widthOf(table_.spec.columns[wanted_[c]].type));
   }
   if (count > 0 && !visit_({firstRow_, count, pointers})) stopped_ = true;
   firstRow_ += count;

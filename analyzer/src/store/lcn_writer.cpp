@@ -16,7 +16,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// New numbers of argument sets, in the order in which they are added, in memory that follows how many there are.
+/// New numbers of argument sets, in the order in which they are added, in memory that follows how
+/// many there are.
 class ArgSetNumbers {
  public:
   /// For a table of so many sets, whose greatest id is `greatest`; none above it is known.
@@ -50,13 +51,17 @@ class ArgSetNumbers {
 class LcnCopy {
  public:
   LcnCopy(const Store& store, prof::Writer& writer, const LcnWriteOptions& options)
-      : store_(store), writer_(writer), options_(options), strings_(store.stringCount(), UINT32_MAX) {}
+      : store_(store),
+        writer_(writer),
+        options_(options),
+        strings_(store.stringCount(), UINT32_MAX) {}
 
   prof::Status run() {
     numberArgSets();
     const auto tables = prof::allTables();
     for (std::size_t table = 0; table < tables.size(); ++table) {
-      if (tables[table].id == prof::ArgSet::kTable || tables[table].id == prof::Arg::kTable) continue;
+      if (tables[table].id == prof::ArgSet::kTable || tables[table].id == prof::Arg::kTable)
+        continue;
       if (const auto status = copy(table); !status) return status;
     }
     copyArgSets();
@@ -67,7 +72,8 @@ class LcnCopy {
  private:
   std::uint32_t mapped(std::uint32_t id) {
     if (id == 0 || id >= strings_.size()) return 0;
-    if (strings_[id] == UINT32_MAX) strings_[id] = writer_.intern(store_.wholeText(prof::StringId(id))).value;
+    if (strings_[id] == UINT32_MAX)
+      strings_[id] = writer_.intern(store_.wholeText(prof::StringId(id))).value;
     return strings_[id];
   }
 
@@ -100,13 +106,15 @@ class LcnCopy {
     std::vector<const void*> pointers(spec.columnCount);
     const auto status = store_.scanTable(table, columns, {}, [&](const RowBlock& block) {
       for (std::size_t c = 0; c < spec.columnCount; ++c) {
-        values[c].assign(block.columns[c], block.columns[c] + block.rows * widthOf(spec.columns[c].type));
+        values[c].assign(block.columns[c],
+                         block.columns[c] + block.rows * widthOf(spec.columns[c].type));
         change(spec.columns[c], values[c].data(), block.rows);
         pointers[c] = values[c].data();
       }
       writer_.appendColumns(spec, pointers, block.rows);
       done_ += block.rows;
-      cancelled = options_.progress && !options_.progress(static_cast<double>(done_) / static_cast<double>(total()));
+      cancelled = options_.progress &&
+                  !options_.progress(static_cast<double>(done_) / static_cast<double>(total()));
       return !cancelled && writer_.status().ok();
     });
     if (cancelled) return prof::Error{"the conversion was cancelled"};
@@ -141,7 +149,9 @@ class LcnCopy {
     const auto scopes = store_.column<&prof::Arg::scope>();
     const auto keys = store_.column<&prof::Arg::key>();
     std::vector<ArgPlace> order;
-    const auto sameName = [&](std::size_t a, std::size_t b) { return keys[a] == keys[b] && scopes[a] == scopes[b]; };
+    const auto sameName = [&](std::size_t a, std::size_t b) {
+      return keys[a] == keys[b] && scopes[a] == scopes[b];
+    };
     for (std::size_t from = 0; from < sets.size();) {
       std::size_t to = from;
       order.clear();
@@ -149,14 +159,16 @@ class LcnCopy {
         const std::uint32_t set = argSets_.of(sets[to].value);
         if (set != 0) order.push_back({set, static_cast<std::uint32_t>(to - from)});
       }
-      // Sorted in place: what a stable sort takes besides would be a large part of a trace with many arguments.
+      // Sorted in place: what a stable sort takes besides would be a large part of a trace with
+      // many arguments.
       std::ranges::sort(order);
       appendArgs(order, from);
       from = to;
     }
   }
 
-  /// Where in a run of one name's rows the argument of a set is. Runs are of less than 2^32 rows, as sets are.
+  /// Where in a run of one name's rows the argument of a set is. Runs are of less than 2^32 rows,
+  /// as sets are.
   struct ArgPlace {
     std::uint32_t set = 0;
     std::uint32_t row = 0;
@@ -174,8 +186,10 @@ class LcnCopy {
     for (const ArgPlace& place : order) {
       const std::size_t row = firstRow + place.row;
       const bool isText = types[row] == prof::ArgType::Text || types[row] == prof::ArgType::Json;
-      const std::uint64_t value = isText ? mapped(static_cast<std::uint32_t>(values[row])) : values[row];
-      piece.push({prof::ArgSetId(place.set), scopes[row], prof::StringId(mapped(keys[row].value)), types[row], value});
+      const std::uint64_t value =
+          isText ? mapped(static_cast<std::uint32_t>(values[row])) : values[row];
+      piece.push({prof::ArgSetId(place.set), scopes[row], prof::StringId(mapped(keys[row].value)),
+                  types[row], value});
       if (piece.set.size() < kPiece) continue;
       writer_.append<prof::Arg>(piece);
       piece = {};
@@ -195,7 +209,8 @@ class LcnCopy {
 
 }  // namespace
 
-prof::Status writeLcn(const Store& store, const std::filesystem::path& path, const LcnWriteOptions& options) {
+prof::Status writeLcn(const Store& store, const std::filesystem::path& path,
+                      const LcnWriteOptions& options) {
   prof::WriterOptions how;
   how.zstdLevel = options.zstdLevel;
   how.blockRows = options.blockRows;
@@ -205,7 +220,8 @@ prof::Status writeLcn(const Store& store, const std::filesystem::path& path, con
   if (status) status = writer->finish();
   std::error_code ignored;
   // Not a device or a pipe.
-  if (!status && std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
+  if (!status && std::filesystem::is_regular_file(path, ignored))
+    std::filesystem::remove(path, ignored);
   return status;
 }
 

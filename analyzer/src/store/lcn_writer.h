@@ -15,8 +15,9 @@ struct LcnWriteOptions {
   Progress progress;
 };
 
-/// Writes a store as one .lcn file. Texts that no row mentions are left out; arguments are renumbered in the order of
-/// their events, so that they compress. On failure the file is removed.
-prof::Status writeLcn(const Store& store, const std::filesystem::path& path, const LcnWriteOptions& options = {});
+/// Writes a store as one .lcn file. Texts that no row mentions are left out; arguments are
+/// renumbered in the order of their events, so that they compress. On failure the file is removed.
+prof::Status writeLcn(const Store& store, const std::filesystem::path& path,
+                      const LcnWriteOptions& options = {});
 
 }  // namespace lacuna::analyzer

@@ -45,9 +45,12 @@ std::vector<prof::TimeWindow> blockBounds(const prof::TableSpec& spec, const Mem
   return bounds;
 }
 
-MemoryBackend::MemoryBackend(std::vector<MemoryTable> tables, StringPool strings, std::vector<std::string> warnings,
-                             std::filesystem::path path)
-    : tables_(std::move(tables)), strings_(std::move(strings)), warnings_(std::move(warnings)), path_(std::move(path)) {
+MemoryBackend::MemoryBackend(std::vector<MemoryTable> tables, StringPool strings,
+                             std::vector<std::string> warnings, std::filesystem::path path)
+    : tables_(std::move(tables)),
+      strings_(std::move(strings)),
+      warnings_(std::move(warnings)),
+      path_(std::move(path)) {
   prof::TimeWindow span{INT64_MAX, INT64_MIN};
   const auto specs = prof::allTables();
   for (std::size_t i = 0; i < tables_.size(); ++i) {
@@ -60,7 +63,8 @@ MemoryBackend::MemoryBackend(std::vector<MemoryTable> tables, StringPool strings
   if (span.startNs <= span.endNs) span_ = span;
 }
 
-void MemoryBackend::readRow(std::size_t table, std::uint64_t row, std::span<const std::size_t> columns,
+void MemoryBackend::readRow(std::size_t table, std::uint64_t row,
+                            std::span<const std::size_t> columns,
                             std::span<std::byte* const> out) const {
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const ColumnView& view = tables_[table].columns[columns[i]];
@@ -69,7 +73,8 @@ void MemoryBackend::readRow(std::size_t table, std::uint64_t row, std::span<cons
   }
 }
 
-prof::Status MemoryBackend::scan(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
+prof::Status MemoryBackend::scan(std::size_t table, std::span<const std::size_t> columns,
+                                 prof::TimeWindow window,
                                  const std::function<bool(const RowBlock&)>& visit) const {
   const MemoryTable& from = tables_[table];
   std::vector<const std::byte*> pointers(columns.size());

@@ -19,19 +19,24 @@ struct MemoryTable {
 /// Tables that are whole in memory.
 class MemoryBackend final : public Store::Backend {
  public:
-  MemoryBackend(std::vector<MemoryTable> tables, StringPool strings, std::vector<std::string> warnings,
-                std::filesystem::path path);
+  MemoryBackend(std::vector<MemoryTable> tables, StringPool strings,
+                std::vector<std::string> warnings, std::filesystem::path path);
 
   [[nodiscard]] std::uint64_t rows(std::size_t table) const override { return tables_[table].rows; }
   [[nodiscard]] ColumnView column(std::size_t table, std::size_t column) const override {
     return tables_[table].columns[column];
   }
-  prof::Status scan(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
+  prof::Status scan(std::size_t table, std::span<const std::size_t> columns,
+                    prof::TimeWindow window,
                     const std::function<bool(const RowBlock&)>& visit) const override;
   void readRow(std::size_t table, std::uint64_t row, std::span<const std::size_t> columns,
                std::span<std::byte* const> out) const override;
-  [[nodiscard]] std::string_view text(prof::StringId id) const override { return strings_.text(id); }
-  [[nodiscard]] prof::StringId find(std::string_view text) const override { return strings_.find(text); }
+  [[nodiscard]] std::string_view text(prof::StringId id) const override {
+    return strings_.text(id);
+  }
+  [[nodiscard]] prof::StringId find(std::string_view text) const override {
+    return strings_.find(text);
+  }
   [[nodiscard]] std::uint32_t stringCount() const override { return strings_.size(); }
   [[nodiscard]] prof::TimeWindow span() const override { return span_; }
   [[nodiscard]] std::vector<std::string> warnings() const override { return warnings_; }
@@ -45,7 +50,8 @@ class MemoryBackend final : public Store::Backend {
   prof::TimeWindow span_{0, 0};
 };
 
-/// The time bounds of each kScanRows rows of a table that is in time order; one unbounded block when it has no time.
+/// The time bounds of each kScanRows rows of a table that is in time order; one unbounded block
+/// when it has no time.
 std::vector<prof::TimeWindow> blockBounds(const prof::TableSpec& spec, const MemoryTable& table);
 
 }  // namespace lacuna::analyzer

@@ -13,8 +13,8 @@
 
 namespace lacuna::analyzer {
 
-/// A scan that is pulled instead of pushed, so that several tables can be walked side by side; a thread of its own
-/// decodes a few blocks ahead. Use from one thread.
+/// A scan that is pulled instead of pushed, so that several tables can be walked side by side; a
+/// thread of its own decodes a few blocks ahead. Use from one thread.
 template <auto... Members>
 class RowFeed {
  public:
@@ -59,7 +59,8 @@ class RowFeed {
 
   void produce(const Store& store, prof::TimeWindow window) {
     const auto take = [&](std::uint64_t first, auto... spans) {
-      Block block{first, std::get<0>(std::tuple(spans...)).size(), Values{std::vector(spans.begin(), spans.end())...}};
+      Block block{first, std::get<0>(std::tuple(spans...)).size(),
+                  Values{std::vector(spans.begin(), spans.end())...}};
       std::unique_lock lock(mutex_);
       moved_.wait(lock, [&] { return stopped_ || ready_.size() < kAhead; });
       if (stopped_) return false;

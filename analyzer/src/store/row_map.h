@@ -7,8 +7,8 @@
 
 namespace lacuna::analyzer {
 
-/// A map from numbers (correlation ids) to rows, made for building once and asking often. The first row of a number
-/// wins.
+/// A map from numbers (correlation ids) to rows, made for building once and asking often. The first
+/// row of a number wins.
 class RowMap {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -42,8 +42,8 @@ class RowMap {
     std::uint32_t row = kNone;
   };
 
-  // Neighbouring ids stay neighbours, which keeps the walk over a trace in cache; the shift spreads ids with a high
-  // part.
+  // Neighbouring ids stay neighbours, which keeps the walk over a trace in cache; the shift spreads
+  // ids with a high part.
   [[nodiscard]] std::size_t place(std::uint64_t key) const {
     return (key ^ (key >> 32) * 0x9E3779B97F4A7C15) & (slots_.size() - 1);
   }

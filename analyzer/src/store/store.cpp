@@ -23,7 +23,8 @@ void Store::readRow(std::size_t table, std::uint64_t row, std::span<const std::s
   backend_->readRow(table, row, columns, out);
 }
 
-prof::Status Store::scanTable(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
+prof::Status Store::scanTable(std::size_t table, std::span<const std::size_t> columns,
+                              prof::TimeWindow window,
                               const std::function<bool(const RowBlock&)>& visit) const {
   return backend_->scan(table, columns, window, visit);
 }
@@ -49,7 +50,8 @@ std::vector<std::string> Store::warnings() const {
   for (std::uint32_t id = 0; id < stringCount(); ++id) {
     if (wholeText(prof::StringId(id)).size() > prof::kLongestText) ++cut;
   }
-  if (cut > 0) all.push_back(fmt::format("texts cut to 65,536 bytes where they are shown: {}", cut));
+  if (cut > 0)
+    all.push_back(fmt::format("texts cut to 65,536 bytes where they are shown: {}", cut));
   return all;
 }
 const std::filesystem::path& Store::path() const {

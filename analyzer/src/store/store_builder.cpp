@@ -36,8 +36,8 @@ MemoryTable freeze(typename Row::Columns& columns) {
     auto owner = std::make_shared<const std::vector<T>>(std::exchange(values, {}));
     assert(at == 0 || table.rows == owner->size());
     table.rows = owner->size();
-    table.columns.push_back(
-        {reinterpret_cast<const std::byte*>(owner->data()), table.rows, prof::tableSpec<Row>().columns[at++].type});
+    table.columns.push_back({reinterpret_cast<const std::byte*>(owner->data()), table.rows,
+                             prof::tableSpec<Row>().columns[at++].type});
     table.owners.push_back(std::move(owner));
   });
   return table;
@@ -51,7 +51,8 @@ struct StoreBuilder::Impl {
   std::filesystem::path path;
 };
 
-StoreBuilder::StoreBuilder() : tables_(std::make_unique<Tables>()), impl_(std::make_unique<Impl>()) {}
+StoreBuilder::StoreBuilder()
+    : tables_(std::make_unique<Tables>()), impl_(std::make_unique<Impl>()) {}
 StoreBuilder::~StoreBuilder() = default;
 
 prof::StringId StoreBuilder::intern(std::string_view text) {
@@ -73,8 +74,9 @@ std::shared_ptr<const Store> StoreBuilder::build() {
   if (far > 0) addWarning(fmt::format("{} {}", far, kFarValues));
   std::vector<MemoryTable> tables;
   prof::forEachTable([&]<class Row>() { tables.push_back(freeze<Row>(columns<Row>())); });
-  auto backend = std::make_shared<MemoryBackend>(std::move(tables), std::move(impl_->strings),
-                                                 std::move(impl_->warnings), std::move(impl_->path));
+  auto backend =
+      std::make_shared<MemoryBackend>(std::move(tables), std::move(impl_->strings),
+                                      std::move(impl_->warnings), std::move(impl_->path));
   impl_ = std::make_unique<Impl>();
   return std::make_shared<const Store>(std::move(backend));
 }

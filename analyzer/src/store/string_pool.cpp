@@ -46,7 +46,8 @@ prof::StringId StringPool::find(std::string_view text) const {
   const std::size_t mask = slots_.size() - 1;
   const auto tag = static_cast<std::uint32_t>(hash >> 32);
   for (std::size_t at = hash & mask; slots_[at].id != 0; at = (at + 1) & mask) {
-    if (slots_[at].hash == tag && texts_[slots_[at].id] == text) return prof::StringId(slots_[at].id);
+    if (slots_[at].hash == tag && texts_[slots_[at].id] == text)
+      return prof::StringId(slots_[at].id);
   }
   return {};
 }

@@ -11,7 +11,8 @@
 
 namespace lacuna::analyzer {
 
-/// Texts, each kept once; ids count from 0, the empty text. Views stay valid as long as the pool, also when it moves.
+/// Texts, each kept once; ids count from 0, the empty text. Views stay valid as long as the pool,
+/// also when it moves.
 class StringPool {
  public:
   StringPool();

@@ -20,9 +20,11 @@ struct Key {
 
 }  // namespace
 
-RowOrder timeOrder(const std::vector<prof::TimeNs>& times, const std::vector<prof::TimeNs>* lengths) {
+RowOrder timeOrder(const std::vector<prof::TimeNs>& times,
+                   const std::vector<prof::TimeNs>* lengths) {
   const auto key = [&](std::size_t row) {
-    return Key{times[row], lengths != nullptr ? (*lengths)[row] : 0, static_cast<std::uint32_t>(row)};
+    return Key{times[row], lengths != nullptr ? (*lengths)[row] : 0,
+               static_cast<std::uint32_t>(row)};
   };
   std::size_t sorted = 1;
   while (sorted < times.size() && key(sorted - 1) < key(sorted)) ++sorted;
@@ -30,7 +32,8 @@ RowOrder timeOrder(const std::vector<prof::TimeNs>& times, const std::vector<pro
   assert(times.size() < UINT32_MAX);
   std::vector<Key> keys;
   keys.reserve(times.size());
-  // Profilers write a few interleaved streams that are each in order, so merging the runs beats a sort from scratch.
+  // Profilers write a few interleaved streams that are each in order, so merging the runs beats a
+  // sort from scratch.
   std::vector<std::size_t> runs{0};
   for (std::size_t row = 0; row < times.size(); ++row) {
     keys.push_back(key(row));
@@ -45,7 +48,9 @@ RowOrder timeOrder(const std::vector<prof::TimeNs>& times, const std::vector<pro
       for (std::size_t i = 0; i + 1 < runs.size(); i += 2) {
         merged.push_back(runs[i]);
         if (i + 2 < runs.size()) {
-          const auto at = [&](std::size_t run) { return keys.begin() + static_cast<std::ptrdiff_t>(runs[run]); };
+          const auto at = [&](std::size_t run) {
+            return keys.begin() + static_cast<std::ptrdiff_t>(runs[run]);
+          };
           std::inplace_merge(at(i), at(i + 1), at(i + 2));
         }
       }

@@ -12,9 +12,10 @@ namespace lacuna::analyzer {
 
 using RowOrder = std::vector<std::uint32_t>;
 
-/// The order of rows by time, of equal starts the longer first, else as they are; empty when they are in order already.
-/// `lengths` may be null.
-RowOrder timeOrder(const std::vector<prof::TimeNs>& times, const std::vector<prof::TimeNs>* lengths);
+/// The order of rows by time, of equal starts the longer first, else as they are; empty when they
+/// are in order already. `lengths` may be null.
+RowOrder timeOrder(const std::vector<prof::TimeNs>& times,
+                   const std::vector<prof::TimeNs>* lengths);
 
 template <class T>
 void reorder(std::vector<T>& values, const RowOrder& order) {
@@ -28,7 +29,8 @@ void reorder(std::vector<T>& values, const RowOrder& order) {
 template <class Row>
 void sortByTime(typename Row::Columns& columns) {
   const std::optional<std::size_t> time = columnWithHint(prof::tableSpec<Row>(), prof::Hint::Time);
-  const std::optional<std::size_t> length = columnWithHint(prof::tableSpec<Row>(), prof::Hint::Length);
+  const std::optional<std::size_t> length =
+      columnWithHint(prof::tableSpec<Row>(), prof::Hint::Length);
   const std::vector<prof::TimeNs>* times = nullptr;
   const std::vector<prof::TimeNs>* lengths = nullptr;
   std::size_t at = 0;

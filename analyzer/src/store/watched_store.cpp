@@ -16,7 +16,8 @@ class WatchedBackend final : public Store::Backend {
   [[nodiscard]] ColumnView column(std::size_t table, std::size_t column) const override {
     return inner_.column(table, column);
   }
-  prof::Status scan(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
+  prof::Status scan(std::size_t table, std::span<const std::size_t> columns,
+                    prof::TimeWindow window,
                     const std::function<bool(const RowBlock&)>& visit) const override {
     const auto rows = static_cast<double>(inner_.rows(table));
     bool stopped = false;
@@ -27,7 +28,8 @@ class WatchedBackend final : public Store::Backend {
     if (stopped) return prof::Error{"cancelled"};
     return status;
   }
-  [[nodiscard]] std::unique_ptr<RowStream> stream(std::size_t table, std::span<const std::size_t> columns,
+  [[nodiscard]] std::unique_ptr<RowStream> stream(std::size_t table,
+                                                  std::span<const std::size_t> columns,
                                                   prof::TimeWindow window) const override {
     return inner_.stream(table, columns, window);
   }
@@ -36,7 +38,9 @@ class WatchedBackend final : public Store::Backend {
     inner_.readRow(table, row, columns, out);
   }
   [[nodiscard]] std::string_view text(prof::StringId id) const override { return inner_.text(id); }
-  [[nodiscard]] prof::StringId find(std::string_view text) const override { return inner_.find(text); }
+  [[nodiscard]] prof::StringId find(std::string_view text) const override {
+    return inner_.find(text);
+  }
   [[nodiscard]] std::uint32_t stringCount() const override { return inner_.stringCount(); }
   [[nodiscard]] prof::TimeWindow span() const override { return inner_.span(); }
   [[nodiscard]] std::vector<std::string> warnings() const override { return inner_.warnings(); }
@@ -53,7 +57,8 @@ class WatchedBackend final : public Store::Backend {
 }  // namespace
 
 std::shared_ptr<const Store> watchScans(const std::shared_ptr<const Store>& store, Progress watch) {
-  return std::make_shared<const Store>(std::make_shared<const WatchedBackend>(store, std::move(watch)));
+  return std::make_shared<const Store>(
+      std::make_shared<const WatchedBackend>(store, std::move(watch)));
 }
 
 }  // namespace lacuna::analyzer

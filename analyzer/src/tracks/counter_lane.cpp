@@ -31,11 +31,13 @@ bool CounterLane::read(ByteInput& in) {
   highest_ = in.take<double>();
   const auto levels = in.take<std::uint32_t>();
   (void)in.take<std::uint32_t>();
-  if (!in.ok() || levels > 32 || !in.takeAll(time_, samples) || !in.takeAll(value_, samples)) return false;
+  if (!in.ok() || levels > 32 || !in.takeAll(time_, samples) || !in.takeAll(value_, samples))
+    return false;
   std::uint64_t below = samples;
   for (std::uint32_t i = 0; i < levels; ++i) {
     const auto count = in.take<std::uint64_t>();
-    if (count != below / (i == 0 ? 16 : 8) || !in.takeAll(levels_.emplace_back(), count)) return false;
+    if (count != below / (i == 0 ? 16 : 8) || !in.takeAll(levels_.emplace_back(), count))
+      return false;
     below = count;
   }
   return true;
@@ -73,7 +75,8 @@ void CounterLane::finish() {
     level.shrink();
     levels_.push_back(std::move(level));
   };
-  if (size() >= 16) reduce(size(), 16, [&](std::size_t i) { return Extremes{value_[i], value_[i]}; });
+  if (size() >= 16)
+    reduce(size(), 16, [&](std::size_t i) { return Extremes{value_[i], value_[i]}; });
   while (!levels_.empty() && levels_.back().size() >= 8) {
     const PodArray<Extremes>& below = levels_.back();
     const auto* data = below.data();
@@ -88,7 +91,9 @@ std::size_t CounterLane::at(TimeNs t) const {
 }
 
 void CounterLane::extremes(std::size_t from, std::size_t to, Extremes& out) const {
-  const auto take = [&](const Extremes& e) { out = {std::min(out.low, e.low), std::max(out.high, e.high)}; };
+  const auto take = [&](const Extremes& e) {
+    out = {std::min(out.low, e.low), std::max(out.high, e.high)};
+  };
   while (from < to) {
     std::size_t width = 1;
     std::size_t best = 0;  // 0: the samples themselves
@@ -104,7 +109,9 @@ void CounterLane::extremes(std::size_t from, std::size_t to, Extremes& out) cons
 
 void CounterLane::query(const PixelGrid& grid, std::span<CounterCell> cells) const {
   std::fill(cells.begin(), cells.end(), CounterCell{});
-  const auto boundary = [&](int x) { return grid.startNs + static_cast<TimeNs>(std::ceil(x * grid.nsPerPixel)); };
+  const auto boundary = [&](int x) {
+    return grid.startNs + static_cast<TimeNs>(std::ceil(x * grid.nsPerPixel));
+  };
   const auto times = time_.view();
   auto low = std::lower_bound(times.begin(), times.end(), boundary(0));
   for (int x = 0; x < grid.width; ++x) {

@@ -37,7 +37,8 @@ class BitWriter {
   unsigned used_ = 0;
 };
 
-/// No trace is longer, in years 36, nor further away from time zero, 146; sums of these are numbers still.
+/// No trace is longer, in years 36, nor further away from time zero, 146; sums of these are numbers
+/// still.
 constexpr unsigned kMostDurBits = 60;
 constexpr unsigned kMostStartBits = 61;
 
@@ -47,8 +48,8 @@ std::uint8_t widthFor(std::uint64_t value) {
 
 }  // namespace
 
-EventChunks::EventChunks(std::size_t events, std::vector<TimeNs> chunkStarts, std::vector<std::uint32_t> chunkBytes,
-                         Load load)
+EventChunks::EventChunks(std::size_t events, std::vector<TimeNs> chunkStarts,
+                         std::vector<std::uint32_t> chunkBytes, Load load)
     : size_(events),
       starts_(std::move(chunkStarts)),
       sizes_(std::move(chunkBytes)),
@@ -94,16 +95,19 @@ void EventChunks::closeGroup() {
   group.least = static_cast<std::uint64_t>(*std::min_element(p.dur.begin(), p.dur.begin() + n));
   group.name = *std::min_element(p.name.begin(), p.name.begin() + n);
   const auto most = static_cast<std::uint64_t>(*std::max_element(p.dur.begin(), p.dur.begin() + n));
-  group.startBits = widthFor(static_cast<std::uint64_t>(p.start[n - 1]) - static_cast<std::uint64_t>(group.start));
+  group.startBits = widthFor(static_cast<std::uint64_t>(p.start[n - 1]) -
+                             static_cast<std::uint64_t>(group.start));
   group.durBits = widthFor(most - group.least);
   group.nameBits = widthFor(*std::max_element(p.name.begin(), p.name.begin() + n) - group.name);
   group.word = static_cast<std::uint32_t>(p.words.size());
   {
     BitWriter out(p.words);
     for (std::size_t i = 0; i < n; ++i) {
-      out.put(static_cast<std::uint64_t>(p.start[i]) - static_cast<std::uint64_t>(group.start), group.startBits);
+      out.put(static_cast<std::uint64_t>(p.start[i]) - static_cast<std::uint64_t>(group.start),
+              group.startBits);
     }
-    for (std::size_t i = 0; i < n; ++i) out.put(static_cast<std::uint64_t>(p.dur[i]) - group.least, group.durBits);
+    for (std::size_t i = 0; i < n; ++i)
+      out.put(static_cast<std::uint64_t>(p.dur[i]) - group.least, group.durBits);
     for (std::size_t i = 0; i < n; ++i) out.put(p.name[i] - group.name, group.nameBits);
   }
   p.groups.push_back(group);
@@ -123,7 +127,8 @@ void EventChunks::closeChunk() {
   Chunk chunk(new std::byte[bytes]());
   std::memcpy(chunk.get(), p.groups.data(), groups * sizeof(Group));
   if (p.words.size() != 0) {
-    std::memcpy(chunk.get() + groups * sizeof(Group), p.words.data(), p.words.size() * sizeof(std::uint64_t));
+    std::memcpy(chunk.get() + groups * sizeof(Group), p.words.data(),
+                p.words.size() * sizeof(std::uint64_t));
   }
   starts_.push_back(p.groups[0].start);
   sizes_.push_back(static_cast<std::uint32_t>(bytes));
@@ -137,7 +142,8 @@ void EventChunks::finish() {
   if (pending_ && !pending_->groups.empty()) closeChunk();
   pending_.reset();
   ready_ = std::make_unique<std::atomic<const std::byte*>[]>(chunks_.size());
-  for (std::size_t i = 0; i < chunks_.size(); ++i) ready_[i].store(chunks_[i].get(), std::memory_order_relaxed);
+  for (std::size_t i = 0; i < chunks_.size(); ++i)
+    ready_[i].store(chunks_[i].get(), std::memory_order_relaxed);
 }
 
 bool EventChunks::plausible(std::size_t chunk, std::span<const std::byte> bytes) const {
@@ -149,10 +155,12 @@ bool EventChunks::plausible(std::size_t chunk, std::span<const std::byte> bytes)
     std::memcpy(&group, bytes.data() + g * sizeof(Group), sizeof group);
     const std::size_t count = std::min(kGroup, events - g * kGroup);
     const std::size_t width = std::size_t{group.startBits} + group.durBits + group.nameBits;
-    if (group.startBits > kMostStartBits || group.durBits > kMostDurBits || group.nameBits > 32) return false;
+    if (group.startBits > kMostStartBits || group.durBits > kMostDurBits || group.nameBits > 32)
+      return false;
     if (!isNearZero(group.start) || group.least > std::uint64_t{1} << kMostDurBits) return false;
     const std::size_t words = (width * count + 63) / 64 + 1;
-    const std::size_t end = g * sizeof(Group) + (std::size_t{group.word} + words) * sizeof(std::uint64_t);
+    const std::size_t end =
+        g * sizeof(Group) + (std::size_t{group.word} + words) * sizeof(std::uint64_t);
     if (end > bytes.size()) return false;
   }
   return true;
@@ -196,8 +204,10 @@ const std::byte* EventChunks::read(std::size_t chunk) const {
 }
 
 std::uint64_t EventChunks::bytes() const {
-  std::uint64_t total = starts_.size() * (sizeof(TimeNs) + sizeof(std::uint32_t) + 2 * sizeof(void*));
-  for (std::size_t i = 0; i < sizes_.size(); ++i) total += ready_ && ready_[i] != nullptr ? sizes_[i] : 0;
+  std::uint64_t total =
+      starts_.size() * (sizeof(TimeNs) + sizeof(std::uint32_t) + 2 * sizeof(void*));
+  for (std::size_t i = 0; i < sizes_.size(); ++i)
+    total += ready_ && ready_[i] != nullptr ? sizes_[i] : 0;
   return total;
 }
 

@@ -39,8 +39,8 @@ class TrackBuilder {
   TrackBuilder(const Store& store, const Progress& progress)
       : store_(store), progress_(progress), budget_(store), assembly_(store) {
     total_ = store.rows<prof::Range>() + store.rows<prof::ApiCall>() + store.rows<prof::Kernel>() +
-             store.rows<prof::Memcpy>() + store.rows<prof::Memset>() + store.rows<prof::Allocation>() +
-             store.rows<prof::CounterSample>();
+             store.rows<prof::Memcpy>() + store.rows<prof::Memset>() +
+             store.rows<prof::Allocation>() + store.rows<prof::CounterSample>();
   }
 
   prof::Result<std::shared_ptr<const TrackSet>> build() {
@@ -55,11 +55,13 @@ class TrackBuilder {
         track.deeper = stack.deeper;
       }
     }
-    for (auto& [id, lane] : counters_) assembly_.track(TrackKind::Counter, id).counter = std::move(lane);
+    for (auto& [id, lane] : counters_)
+      assembly_.track(TrackKind::Counter, id).counter = std::move(lane);
     for (auto& [device, curves] : memory_) {
       if (curves.all.lane.size() == 0) continue;
       assembly_.memory(device, Track::kAllRoles).counter = std::move(curves.all.lane);
-      for (auto& [role, curve] : curves.byRole) assembly_.memory(device, role).counter = std::move(curve.lane);
+      for (auto& [role, curve] : curves.byRole)
+        assembly_.memory(device, role).counter = std::move(curve.lane);
     }
     std::shared_ptr<const TrackSet> set = assembly_.finish();
     if (progress_) progress_(1.0);
@@ -75,20 +77,24 @@ class TrackBuilder {
     if (last_ != nullptr) last_->add(start, length, name);
   }
   void sample(std::uint32_t id, TimeNs time, double value) {
-    if (CounterLane* lane = partOf(counters_, TrackKind::Counter, id); lane != nullptr) lane->add(time, value);
+    if (CounterLane* lane = partOf(counters_, TrackKind::Counter, id); lane != nullptr)
+      lane->add(time, value);
   }
   void allocation(std::uint32_t device, TimeNs time, prof::MemoryAction action, std::uint8_t role,
                   std::uint64_t address, std::uint64_t bytes) {
     MemoryCurves* curves = nullptr;
     if (const auto found = memory_.find(device); found != memory_.end()) curves = &found->second;
-    if (curves == nullptr && budget_.takeMemory(device, Track::kAllRoles)) curves = &memory_[device];
+    if (curves == nullptr && budget_.takeMemory(device, Track::kAllRoles))
+      curves = &memory_[device];
     if (curves == nullptr) return;
     if (curves->isNew(action, role) && !budget_.takeMemory(device, role)) return;
     curves->apply(time, action, role, address, bytes);
   }
   bool advance(std::uint64_t rows) {
     done_ += rows;
-    return !progress_ || progress_(total_ == 0 ? 1.0 : 0.9 * static_cast<double>(done_) / static_cast<double>(total_));
+    return !progress_ ||
+           progress_(total_ == 0 ? 1.0
+                                 : 0.9 * static_cast<double>(done_) / static_cast<double>(total_));
   }
 
  private:
@@ -124,11 +130,12 @@ class TrackBuilder {
 };
 
 template <auto Start, auto Length, auto Owner, auto Name>
-EventRef findRow(const Store& store, EventRef::Table table, prof::ValueOf<Owner> owner, TimeNs start, TimeNs length,
-                 StringId name) {
+EventRef findRow(const Store& store, EventRef::Table table, prof::ValueOf<Owner> owner,
+                 TimeNs start, TimeNs length, StringId name) {
   EventRef found;
   (void)store.scan<Start, Length, Owner, Name>(
-      {start, start + 1}, [&](std::uint64_t first, auto starts, auto lengths, auto owners, auto names) {
+      {start, start + 1},
+      [&](std::uint64_t first, auto starts, auto lengths, auto owners, auto names) {
         auto at = std::lower_bound(starts.begin(), starts.end(), start);
         for (; at != starts.end() && *at == start; ++at) {
           const auto i = static_cast<std::size_t>(at - starts.begin());
@@ -146,14 +153,17 @@ EventRef findRow(const Store& store, EventRef::Table table, prof::ValueOf<Owner>
 
 WorkKind workKind(TrackKind track, std::string_view name) {
   const bool isWork = track == TrackKind::Work;
-  if (isWork ? isCommunicationKernel(name) : beginsCommunication(name)) return WorkKind::Communication;
+  if (isWork ? isCommunicationKernel(name) : beginsCommunication(name))
+    return WorkKind::Communication;
   if (isWork) {
-    if (name.starts_with("copy") || name.starts_with("Memcpy") || contains(name, "CopyDevice")) return WorkKind::Copy;
+    if (name.starts_with("copy") || name.starts_with("Memcpy") || contains(name, "CopyDevice"))
+      return WorkKind::Copy;
     if (name.starts_with("Memset") || name.starts_with("memset") || contains(name, "FillBuffer"))
       return WorkKind::Memset;
     return WorkKind::Compute;
   }
-  if (contains(name, "ynchronize") || contains(name, "StreamWait")) return WorkKind::Synchronisation;
+  if (contains(name, "ynchronize") || contains(name, "StreamWait"))
+    return WorkKind::Synchronisation;
   if (contains(name, "DataLoader") || contains(name, "loader.")) return WorkKind::Loader;
   return track == TrackKind::Calls ? WorkKind::Call : WorkKind::Host;
 }
@@ -176,20 +186,22 @@ std::uint64_t TrackSet::bytes() const {
   return total;
 }
 
-prof::Result<std::shared_ptr<const TrackSet>> buildTracks(const Store& store, const Progress& progress) {
+prof::Result<std::shared_ptr<const TrackSet>> buildTracks(const Store& store,
+                                                          const Progress& progress) {
   return TrackBuilder(store, progress).build();
 }
 
-EventRef findEvent(const Store& store, const Track& track, TimeNs start, TimeNs length, StringId name) {
+EventRef findEvent(const Store& store, const Track& track, TimeNs start, TimeNs length,
+                   StringId name) {
   using prof::ApiCall, prof::Kernel, prof::Memcpy, prof::Memset, prof::Range;
   using Table = EventRef::Table;
   switch (track.kind) {
     case TrackKind::Ranges:
-      return findRow<&Range::startNs, &Range::durNs, &Range::thread, &Range::name>(store, Table::Range, track.thread,
-                                                                                   start, length, name);
+      return findRow<&Range::startNs, &Range::durNs, &Range::thread, &Range::name>(
+          store, Table::Range, track.thread, start, length, name);
     case TrackKind::Annotations:
-      return findRow<&Range::startNs, &Range::durNs, &Range::queue, &Range::name>(store, Table::Range, track.queue,
-                                                                                  start, length, name);
+      return findRow<&Range::startNs, &Range::durNs, &Range::queue, &Range::name>(
+          store, Table::Range, track.queue, start, length, name);
     case TrackKind::AsyncRanges: {
       using prof::RangeKind;
       return findRow<&Range::startNs, &Range::durNs, &Range::kind, &Range::name>(

@@ -23,10 +23,11 @@ namespace {
 constexpr TimeNs kShortestTail = 2'000'000'000;
 constexpr TimeNs kLongestTail = 10'000'000'000;
 
-/// The tables whose rows tracks are made of, see TrackFeed. Others come late as they may: a thread's when it has long
-/// ended, a state's when what slept wakes.
-constexpr std::array kTablesOfTracks{prof::Range::kTable,        prof::ApiCall::kTable, prof::Kernel::kTable,
-                                     prof::Memcpy::kTable,       prof::Memset::kTable,  prof::Allocation::kTable,
+/// The tables whose rows tracks are made of, see TrackFeed. Others come late as they may: a
+/// thread's when it has long ended, a state's when what slept wakes.
+constexpr std::array kTablesOfTracks{prof::Range::kTable,        prof::ApiCall::kTable,
+                                     prof::Kernel::kTable,       prof::Memcpy::kTable,
+                                     prof::Memset::kTable,       prof::Allocation::kTable,
                                      prof::CounterSample::kTable};
 
 /// Everything that tracks are made of, as far as it is known.
@@ -67,8 +68,13 @@ CounterLane copyOf(const CounterLane& from) {
 /// Puts what starts before a moment into the layout that stays, and the rest after a copy of it.
 class Splitter {
  public:
-  Splitter(Layout& settled, const Store& store, TimeNs until, const Progress& progress, std::uint64_t total)
-      : settled_(settled), budget_(store, settled.tracks()), until_(until), progress_(progress), total_(total) {}
+  Splitter(Layout& settled, const Store& store, TimeNs until, const Progress& progress,
+           std::uint64_t total)
+      : settled_(settled),
+        budget_(store, settled.tracks()),
+        until_(until),
+        progress_(progress),
+        total_(total) {}
 
   void event(TrackKind kind, std::uint32_t id, TimeNs start, TimeNs length, StringId name) {
     const auto k = static_cast<std::size_t>(kind);
@@ -82,12 +88,15 @@ class Splitter {
   void allocation(std::uint32_t device, TimeNs time, prof::MemoryAction action, std::uint8_t role,
                   std::uint64_t address, std::uint64_t bytes) {
     MemoryCurves* curves = at(settled_.memory, shown_.memory, std::nullopt, device, time);
-    if (curves == nullptr || (curves->isNew(action, role) && !budget_.takeMemory(device, role))) return;
+    if (curves == nullptr || (curves->isNew(action, role) && !budget_.takeMemory(device, role)))
+      return;
     curves->apply(time, action, role, address, bytes);
   }
   bool advance(std::uint64_t rows) {
     done_ += rows;
-    return !progress_ || progress_(total_ == 0 ? 1.0 : 0.9 * static_cast<double>(done_) / static_cast<double>(total_));
+    return !progress_ ||
+           progress_(total_ == 0 ? 1.0
+                                 : 0.9 * static_cast<double>(done_) / static_cast<double>(total_));
   }
   [[nodiscard]] std::uint64_t rows() const { return done_; }
   [[nodiscard]] prof::Status status() const { return budget_.status(); }
@@ -106,20 +115,23 @@ class Splitter {
   }
 
  private:
-  /// A part's rows come in time order, so that its copy is made when all that settles is in it. Null beyond the budget.
+  /// A part's rows come in time order, so that its copy is made when all that settles is in it.
+  /// Null beyond the budget.
   template <class Part>
-  Part* at(std::map<std::uint32_t, Part>& settled, std::map<std::uint32_t, Part>& shown, std::optional<TrackKind> kind,
-           std::uint32_t id, TimeNs time) {
+  Part* at(std::map<std::uint32_t, Part>& settled, std::map<std::uint32_t, Part>& shown,
+           std::optional<TrackKind> kind, std::uint32_t id, TimeNs time) {
     if (time >= until_) {
       if (const auto found = shown.find(id); found != shown.end()) return &found->second;
     }
-    if (!settled.contains(id) && !(kind ? budget_.take(*kind, id) : budget_.takeMemory(id, Track::kAllRoles))) {
+    if (!settled.contains(id) &&
+        !(kind ? budget_.take(*kind, id) : budget_.takeMemory(id, Track::kAllRoles))) {
       return nullptr;
     }
     return time < until_ ? &settled[id] : &shown.emplace(id, copyOf(settled[id])).first->second;
   }
   template <class Part>
-  static void complete(const std::map<std::uint32_t, Part>& settled, std::map<std::uint32_t, Part>& shown) {
+  static void complete(const std::map<std::uint32_t, Part>& settled,
+                       std::map<std::uint32_t, Part>& shown) {
     for (const auto& [id, part] : settled) {
       if (!shown.contains(id)) shown.emplace(id, copyOf(part));
     }
@@ -145,11 +157,13 @@ std::shared_ptr<const TrackSet> assemble(const Store& store, Layout layout) {
       track.deeper = stack.deeper;
     }
   }
-  for (auto& [id, counter] : layout.counters) assembly.track(TrackKind::Counter, id).counter = std::move(counter);
+  for (auto& [id, counter] : layout.counters)
+    assembly.track(TrackKind::Counter, id).counter = std::move(counter);
   for (auto& [device, curves] : layout.memory) {
     if (curves.all.lane.size() == 0) continue;
     assembly.memory(device, Track::kAllRoles).counter = std::move(curves.all.lane);
-    for (auto& [role, curve] : curves.byRole) assembly.memory(device, role).counter = std::move(curve.lane);
+    for (auto& [role, curve] : curves.byRole)
+      assembly.memory(device, role).counter = std::move(curve.lane);
   }
   return assembly.finish();
 }
@@ -177,7 +191,8 @@ struct LiveTracks::State {
   TimeNs tail = kShortestTail;
   std::uint64_t seenBlocks = 0;  ///< those at places before this one
   std::uint64_t rowsRead = 0;
-  std::map<std::uint32_t, std::uint32_t> processOf;  ///< of threads; where they are learnt of late, tracks move
+  std::map<std::uint32_t, std::uint32_t>
+      processOf;  ///< of threads; where they are learnt of late, tracks move
 
   /// The first start in blocks that were not there last time.
   [[nodiscard]] TimeNs firstNew(const prof::Reader& reader) const {
@@ -185,14 +200,16 @@ struct LiveTracks::State {
     for (const std::uint16_t id : kTablesOfTracks) {
       const prof::TableInfo* table = reader.table(id);
       if (table == nullptr) continue;
-      for (auto block = table->blocks.rbegin(); block != table->blocks.rend() && block->offset >= seenBlocks; ++block) {
+      for (auto block = table->blocks.rbegin();
+           block != table->blocks.rend() && block->offset >= seenBlocks; ++block) {
         first = std::min(first, block->time.startNs);
       }
     }
     return first;
   }
-  /// True when settled events belong to another process than was known. Their thread has gone to another process, or
-  /// nothing was known of the process, so its ranges across threads lie with those of no process.
+  /// True when settled events belong to another process than was known. Their thread has gone to
+  /// another process, or nothing was known of the process, so its ranges across threads lie with
+  /// those of no process.
   [[nodiscard]] bool moved(const std::map<std::uint32_t, std::uint32_t>& now) const {
     const bool changed = std::any_of(processOf.begin(), processOf.end(), [&](const auto& was) {
       return !now.contains(was.first) || now.at(was.first) != was.second;
@@ -200,7 +217,8 @@ struct LiveTracks::State {
     const auto& across = settled.stacks[static_cast<std::size_t>(TrackKind::AsyncRanges)];
     const auto ofNone = across.find(0);
     if (changed || ofNone == across.end() || ofNone->second.events == 0) return changed;
-    return std::any_of(now.begin(), now.end(), [&](const auto& is) { return !processOf.contains(is.first); });
+    return std::any_of(now.begin(), now.end(),
+                       [&](const auto& is) { return !processOf.contains(is.first); });
   }
   void see(const prof::Reader& reader) {
     for (const prof::TableInfo& table : reader.tables()) {
@@ -221,7 +239,8 @@ std::uint64_t LiveTracks::rowsRead() const {
   return state_->rowsRead;
 }
 
-prof::Result<std::shared_ptr<const TrackSet>> LiveTracks::layOut(const Store& store, const Progress& progress) {
+prof::Result<std::shared_ptr<const TrackSet>> LiveTracks::layOut(const Store& store,
+                                                                 const Progress& progress) {
   const prof::Reader* reader = store.backend().reader();
   if (reader == nullptr) return buildTracks(store, progress);
   State& s = *state_;

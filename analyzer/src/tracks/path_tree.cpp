@@ -32,7 +32,8 @@ std::string PathTree::text(Path path) const {
   return text;
 }
 
-void PathTree::walk(char before, const std::function<void(Path path, std::string_view text)>& visit) const {
+void PathTree::walk(char before,
+                    const std::function<void(Path path, std::string_view text)>& visit) const {
   struct Next {
     Path path;
     std::size_t aroundLength;  ///< of the text of the path around it
@@ -49,7 +50,8 @@ void PathTree::walk(char before, const std::function<void(Path path, std::string
       visit(path, text);
     }
     const auto first = static_cast<std::ptrdiff_t>(todo.size());
-    for (auto at = below_.lower_bound({path, 0}); at != below_.end() && at->first.first == path; ++at) {
+    for (auto at = below_.lower_bound({path, 0}); at != below_.end() && at->first.first == path;
+         ++at) {
       todo.push_back({at->second, text.size()});
     }
     // The next one comes off the end.

@@ -14,8 +14,8 @@
 
 namespace lacuna::analyzer {
 
-/// Names below names, as ranges nest, each path with a number. Its memory grows with the paths, where that of their
-/// texts would grow with their lengths as well.
+/// Names below names, as ranges nest, each path with a number. Its memory grows with the paths,
+/// where that of their texts would grow with their lengths as well.
 class PathTree {
  public:
   using Path = std::uint32_t;
@@ -35,8 +35,8 @@ class PathTree {
   [[nodiscard]] std::size_t size() const { return places_.size(); }
   /// "backward > linear.backward > matmul"; empty for the root.
   [[nodiscard]] std::string text(Path path) const;
-  /// Calls visit(path, text) for each path but the root: a path before those below it, in order of their names. The
-  /// text has `before` in front of each name.
+  /// Calls visit(path, text) for each path but the root: a path before those below it, in order of
+  /// their names. The text has `before` in front of each name.
   void walk(char before, const std::function<void(Path path, std::string_view text)>& visit) const;
 
  private:

@@ -17,8 +17,8 @@ using prof::TimeNs;
 namespace {
 
 constexpr std::size_t kEventsPerBucket = 8;
-/// Taking parts of buckets in proportion at both ends of a pixel errs by at most 2 · ¼ bucket, so a ninth of a pixel
-/// keeps the covered share within 0.06.
+/// Taking parts of buckets in proportion at both ends of a pixel errs by at most 2 · ¼ bucket, so a
+/// ninth of a pixel keeps the covered share within 0.06.
 constexpr double kBucketsPerPixel = 9;
 /// The sixteenths of the finest buckets are known; these may be so much larger.
 constexpr double kFinestPerPixel = 0.75;
@@ -43,7 +43,8 @@ struct CellSum {
     if (longestNs < 0) return {};
     const double share = std::clamp(busyNs / pixelNs, 1.0 / 255, 1.0);
     const std::uint32_t name = event != Lane::kNone ? events.name(event) : bucketName;
-    return {StringId(name), static_cast<float>(share), static_cast<float>(longestNs), static_cast<float>(count)};
+    return {StringId(name), static_cast<float>(share), static_cast<float>(longestNs),
+            static_cast<float>(count)};
   }
 };
 
@@ -74,7 +75,8 @@ TimeNs Lane::bucketStart(std::size_t bucket) const {
   return static_cast<TimeNs>(origin + (std::uint64_t{bucket} << shift_));
 }
 
-/// Adds a stretch within the current bucket. Where that is narrower than sixteen nanoseconds, parts of one are counted.
+/// Adds a stretch within the current bucket. Where that is narrower than sixteen nanoseconds, parts
+/// of one are counted.
 void Lane::takeSixteenths(TimeNs fromNs, TimeNs toNs) {
   const int finer = std::max(0, 4 - shift_);
   const int shift = shift_ + finer - 4;
@@ -99,7 +101,8 @@ std::uint64_t Lane::emitSixteenths() {
   std::uint64_t out = 0;
   for (unsigned i = 0; i < kParts; ++i) {
     sum += builder_->covered[i];
-    const auto steps = static_cast<std::uint64_t>(kPartSteps * static_cast<double>(sum) / full + 0.5);
+    const auto steps =
+        static_cast<std::uint64_t>(kPartSteps * static_cast<double>(sum) / full + 0.5);
     if ((builder_->touched >> i & 1) != 0) out |= (1 + steps - before) << (kPartBits * i);
     before = steps;
   }
@@ -110,7 +113,8 @@ std::uint64_t Lane::emitSixteenths() {
 
 void Lane::emit(std::size_t level) {
   std::vector<Bucket>& open = builder_->open;
-  if (levels_.size() <= level) levels_.emplace_back().shareNs = std::ldexp(1.0, shift_ + static_cast<int>(level)) / 255;
+  if (levels_.size() <= level)
+    levels_.emplace_back().shareNs = std::ldexp(1.0, shift_ + static_cast<int>(level)) / 255;
   if (open.size() <= level + 1) open.resize(level + 2);
   const Bucket closed = std::exchange(open[level], {});
   Level& out = levels_[level];
@@ -136,8 +140,8 @@ void Lane::take(std::size_t event, TimeNs start, TimeNs length, std::uint32_t na
   const auto mine = static_cast<std::size_t>((start - origin_) >> shift_);
   while (build.current < mine) advance();
   const auto put = [&](TimeNs from, TimeNs to, std::uint64_t begins) {
-    build.open[0].merge(
-        {static_cast<std::uint64_t>(to - from), begins, static_cast<std::uint64_t>(length), name, true});
+    build.open[0].merge({static_cast<std::uint64_t>(to - from), begins,
+                         static_cast<std::uint64_t>(length), name, true});
     takeSixteenths(from, to);
   };
   TimeNs from = start;
@@ -250,8 +254,10 @@ std::size_t Lane::at(TimeNs t) const {
   return i < size() && startNs(i) <= t ? i : kNone;
 }
 
-/// No branch depends on what a bucket holds: a picture asks a million of them, and no branch among them is foreseeable.
-void Lane::addBuckets(const Level& level, std::size_t from, std::size_t to, double weight, CellSum& sum) {
+/// No branch depends on what a bucket holds: a picture asks a million of them, and no branch among
+/// them is foreseeable.
+void Lane::addBuckets(const Level& level, std::size_t from, std::size_t to, double weight,
+                      CellSum& sum) {
   std::uint64_t shares = 0;
   unsigned best = 0;
   std::size_t where = from;
@@ -262,7 +268,8 @@ void Lane::addBuckets(const Level& level, std::size_t from, std::size_t to, doub
     best = std::max(best, longest);
   }
   if (shares == 0) return;
-  while (where + 1 < to && level.busy[where] == 0) ++where;  // instants only, after buckets of nothing
+  while (where + 1 < to && level.busy[where] == 0)
+    ++where;  // instants only, after buckets of nothing
   sum.busyNs += weight * level.shareNs * static_cast<double>(shares);
   const double length = lengthOf(best);
   if (length <= sum.longestNs) return;
@@ -274,7 +281,8 @@ void Lane::addBuckets(const Level& level, std::size_t from, std::size_t to, doub
 /// Events that begin between two places of a level, which are in buckets.
 double Lane::countIn(const Level& level, double from, double to) {
   double count = 0;
-  for (auto i = static_cast<std::size_t>(from); i < level.count.size() && static_cast<double>(i) < to; ++i) {
+  for (auto i = static_cast<std::size_t>(from);
+       i < level.count.size() && static_cast<double>(i) < to; ++i) {
     const auto begin = static_cast<double>(i);
     const double part = std::min(to, begin + 1) - std::max(from, begin);
     count += part * static_cast<double>(countOf(level.count[i]));
@@ -321,8 +329,8 @@ void Lane::queryExact(const PixelGrid& grid, std::span<Cell> cells) const {
   moveTo(x);
 }
 
-/// A finest bucket that is taken in parts: from and to so many of its sixteenths. Where anything is in a sixteenth, all
-/// of that is touched.
+/// A finest bucket that is taken in parts: from and to so many of its sixteenths. Where anything is
+/// in a sixteenth, all of that is touched.
 struct Lane::Parts {
   std::uint64_t codes = 0;
   double widthNs = 0;
@@ -378,7 +386,8 @@ void Lane::querySplit(const PixelGrid& grid, std::span<Cell> cells) const {
     const double edge = std::min(origin + (x + 1) * perPixel, count);
     if (edge <= 0) continue;
     CellSum sum;
-    if (const auto bucket = static_cast<std::size_t>(edge); bucket < next) {  // still in the one that is split
+    if (const auto bucket = static_cast<std::size_t>(edge);
+        bucket < next) {  // still in the one that is split
       const double to = (edge - static_cast<double>(bucket)) * kParts;
       const double until = split.stepsTo(to);
       sum = split.part(at, to, until - steps);
@@ -430,7 +439,8 @@ void Lane::query(const PixelGrid& grid, std::span<Cell> cells) const {
   const double fewest = grid.width == 1 ? kBucketsPerPixel : kFinestPerPixel;
   if (grid.nsPerPixel < fewest * finest) return queryExact(grid, cells);
   if (grid.nsPerPixel < kBucketsPerPixel * finest) return querySplit(grid, cells);
-  const auto wanted = static_cast<std::size_t>(std::log2(grid.nsPerPixel / kBucketsPerPixel / finest));
+  const auto wanted =
+      static_cast<std::size_t>(std::log2(grid.nsPerPixel / kBucketsPerPixel / finest));
   queryLevel(grid, std::min(wanted, levels_.size() - 1), cells);
 }
 
@@ -466,17 +476,20 @@ bool Lane::read(ByteInput& in, std::vector<std::uint32_t> chunkBytes, EventChunk
   const auto levels = in.take<std::uint32_t>();
   const auto chunks = in.take<std::uint32_t>();
   const auto buckets = in.take<std::uint32_t>();
-  const std::uint64_t needed = events / EventChunks::kChunk + (events % EventChunks::kChunk != 0 ? 1 : 0);
-  if (!in.ok() || events == 0 || chunks != needed || chunks != chunkBytes.size() || shift > 62 || levels > 64 ||
-      levels == 0) {
+  const std::uint64_t needed =
+      events / EventChunks::kChunk + (events % EventChunks::kChunk != 0 ? 1 : 0);
+  if (!in.ok() || events == 0 || chunks != needed || chunks != chunkBytes.size() || shift > 62 ||
+      levels > 64 || levels == 0) {
     return false;
   }
   shift_ = static_cast<int>(shift);
   std::vector<TimeNs> starts;
   for (std::uint32_t i = 0; i < chunks && in.ok(); ++i) starts.push_back(in.take<TimeNs>());
-  if (!std::ranges::is_sorted(starts) || !std::ranges::all_of(starts, EventChunks::isNearZero)) return false;
+  if (!std::ranges::is_sorted(starts) || !std::ranges::all_of(starts, EventChunks::isNearZero))
+    return false;
   if (!in.takeAll(first_, buckets) || !in.takeAll(sixteenths_, buckets)) return false;
-  if (!std::ranges::is_sorted(first_.view()) || (buckets > 0 && first_.back() > events)) return false;
+  if (!std::ranges::is_sorted(first_.view()) || (buckets > 0 && first_.back() > events))
+    return false;
   for (std::uint32_t i = 0; i < levels; ++i) {
     Level& level = levels_.emplace_back();
     level.shareNs = std::ldexp(1.0, shift_ + static_cast<int>(i)) / 255;

@@ -17,7 +17,8 @@ std::array<T, 256> decodeTable() {
   for (int code = 1; code < 256; ++code) {
     const int octave = std::min((code - 1) / 4, 62);
     const double middle = octave > 2 ? 0.5 : 0.0;
-    table[static_cast<std::size_t>(code)] = static_cast<T>(std::ldexp(1 + ((code - 1) % 4 + middle) / 4, octave));
+    table[static_cast<std::size_t>(code)] =
+        static_cast<T>(std::ldexp(1 + ((code - 1) % 4 + middle) / 4, octave));
   }
   return table;
 }

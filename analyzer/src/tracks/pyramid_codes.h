@@ -7,7 +7,8 @@
 /// The codes that keep a lane's lengths, counts and covered shares in few bits of its pyramid.
 namespace lacuna::analyzer {
 
-/// A sixteenth's code is 0 for nothing, 1 for next to nothing, and 1 more for each step of covered share.
+/// A sixteenth's code is 0 for nothing, 1 for next to nothing, and 1 more for each step of covered
+/// share.
 inline constexpr unsigned kPartBits = 4;
 inline constexpr double kPartSteps = 14;
 inline constexpr std::uint64_t kPartMask = 0xF;
@@ -30,7 +31,8 @@ inline unsigned stepsIn(std::uint64_t codes) {
   const std::uint64_t any = (codes | codes >> 1 | codes >> 2 | codes >> 3) & 0x1111111111111111;
   const std::uint64_t pairs = (codes & kEven) + (codes >> 4 & kEven);
   const std::uint64_t touched = (any & kEven) + (any >> 4 & kEven);
-  return static_cast<unsigned>((pairs * kBytes) >> 56) - static_cast<unsigned>((touched * kBytes) >> 56);
+  return static_cast<unsigned>((pairs * kBytes) >> 56) -
+         static_cast<unsigned>((touched * kBytes) >> 56);
 }
 
 }  // namespace lacuna::analyzer

@@ -12,8 +12,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// A name with each number as wide as the widest, so that "stream 7" comes before "stream 20"; without numbers for a
-/// width of 0.
+/// A name with each number as wide as the widest, so that "stream 7" comes before "stream 20";
+/// without numbers for a width of 0.
 std::string withNumbers(std::string_view name, std::size_t width) {
   std::string out;
   for (std::size_t i = 0; i < name.size();) {
@@ -26,9 +26,9 @@ std::string withNumbers(std::string_view name, std::size_t width) {
   return out;
 }
 
-/// A thread's ranges and calls, and a queue's ranges and work, stay together. First comes the thread that began its
-/// process. Names that differ in their numbers alone ("worker 0", "worker 1") follow by number, the busiest such names
-/// first. Counters are last, as they are.
+/// A thread's ranges and calls, and a queue's ranges and work, stay together. First comes the
+/// thread that began its process. Names that differ in their numbers alone ("worker 0", "worker 1")
+/// follow by number, the busiest such names first. Counters are last, as they are.
 void sortTracks(TrackGroup& group, const std::set<prof::ThreadId>& first) {
   constexpr std::size_t kWidest = 20;
   struct Place {
@@ -39,7 +39,8 @@ void sortTracks(TrackGroup& group, const std::set<prof::ThreadId>& first) {
     auto operator<=>(const Place&) const = default;
   };
   const auto ownerOf = [](const Track& t) {
-    return t.kind == TrackKind::Counter ? UINT64_MAX : (std::uint64_t{t.queue.value} << 32) + t.thread.value;
+    return t.kind == TrackKind::Counter ? UINT64_MAX
+                                        : (std::uint64_t{t.queue.value} << 32) + t.thread.value;
   };
   std::map<std::uint64_t, Place> places;
   std::map<std::string, std::uint64_t> busiest;
@@ -64,7 +65,8 @@ void sortTracks(TrackGroup& group, const std::set<prof::ThreadId>& first) {
   });
 }
 
-/// The threads that began their processes, by their numbers or, where a trace has others, by their name.
+/// The threads that began their processes, by their numbers or, where a trace has others, by their
+/// name.
 std::set<prof::ThreadId> firstThreads(const Store& store) {
   std::set<std::pair<std::uint32_t, std::uint64_t>> processes;
   for (std::uint64_t i = 0; i < store.rows<prof::Process>(); ++i) {
@@ -74,18 +76,21 @@ std::set<prof::ThreadId> firstThreads(const Store& store) {
   std::set<prof::ThreadId> threads;
   for (std::uint64_t i = 0; i < store.rows<prof::Thread>(); ++i) {
     const auto row = store.row<prof::Thread>(i);
-    if (processes.contains({row.process.value, row.osTid}) || store.text(row.name) == "main") threads.insert(row.id);
+    if (processes.contains({row.process.value, row.osTid}) || store.text(row.name) == "main")
+      threads.insert(row.id);
   }
   return threads;
 }
 
-/// Counters of the instrumented runtime go by the names of its schema; people read these, with units.
+/// Counters of the instrumented runtime go by the names of its schema; people read these, with
+/// units.
 struct KnownCounter {
   std::string_view name, label, unit;
 };
-constexpr std::array<KnownCounter, 3> kKnownCounters{{{"lacuna.rt.loader.queue_depth", "batches ready", ""},
-                                                      {"lacuna.rt.loader.cpu_time", "loader CPU time", "ns"},
-                                                      {"lacuna.rt.queue.depth", "executions waiting", ""}}};
+constexpr std::array<KnownCounter, 3> kKnownCounters{
+    {{"lacuna.rt.loader.queue_depth", "batches ready", ""},
+     {"lacuna.rt.loader.cpu_time", "loader CPU time", "ns"},
+     {"lacuna.rt.queue.depth", "executions waiting", ""}}};
 
 std::unordered_map<std::uint32_t, prof::Thread> threadRows(const Store& store) {
   std::unordered_map<std::uint32_t, prof::Thread> threads;
@@ -145,8 +150,8 @@ void TrackAssembly::describeCounters() {
   }
 }
 
-/// A CPU device's queue is a thread as well, and what it executes are ranges of that thread: shown once, as the
-/// device's work.
+/// A CPU device's queue is a thread as well, and what it executes are ranges of that thread: shown
+/// once, as the device's work.
 void TrackAssembly::dropRepeatedQueues() {
   std::set<std::tuple<prof::ProcessId, std::string, std::uint64_t>> queues;
   for (const TrackGroup& group : groups_) {
@@ -156,7 +161,8 @@ void TrackAssembly::dropRepeatedQueues() {
   }
   for (TrackGroup& group : groups_) {
     std::erase_if(group.tracks, [&](const Track& t) {
-      return t.kind == TrackKind::Ranges && t.lanes.size() == 1 && queues.contains({t.process, t.label, t.events});
+      return t.kind == TrackKind::Ranges && t.lanes.size() == 1 &&
+             queues.contains({t.process, t.label, t.events});
     });
   }
 }
@@ -174,7 +180,8 @@ void TrackAssembly::forEach(TrackKind kind, Visit&& visit) {
 }
 
 TrackGroup& TrackAssembly::processGroup(std::uint32_t process) {
-  if (const auto found = processGroups_.find(process); found != processGroups_.end()) return groups_[found->second];
+  if (const auto found = processGroups_.find(process); found != processGroups_.end())
+    return groups_[found->second];
   processGroups_[process] = groups_.size();
   TrackGroup& group = groups_.emplace_back();
   group.process = prof::ProcessId(process);
@@ -183,7 +190,8 @@ TrackGroup& TrackAssembly::processGroup(std::uint32_t process) {
 }
 
 TrackGroup& TrackAssembly::deviceGroup(std::uint32_t device) {
-  if (const auto found = deviceGroups_.find(device); found != deviceGroups_.end()) return groups_[found->second];
+  if (const auto found = deviceGroups_.find(device); found != deviceGroups_.end())
+    return groups_[found->second];
   deviceGroups_[device] = groups_.size();
   TrackGroup& group = groups_.emplace_back();
   group.isDevice = true;
@@ -194,8 +202,10 @@ TrackGroup& TrackAssembly::deviceGroup(std::uint32_t device) {
 
 void TrackAssembly::nameGroups() {
   std::vector<prof::Process> processes;
-  for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) processes.push_back(store_.row<prof::Process>(i));
-  const bool numbered = std::any_of(processes.begin(), processes.end(), [](const auto& row) { return row.osPid != 0; });
+  for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i)
+    processes.push_back(store_.row<prof::Process>(i));
+  const bool numbered = std::any_of(processes.begin(), processes.end(),
+                                    [](const auto& row) { return row.osPid != 0; });
   for (const prof::Process& row : processes) {
     const std::string_view name = store_.text(row.name);
     TrackGroup& group = processGroup(row.id.value);
@@ -262,7 +272,8 @@ void TrackAssembly::placeCounters() {
   };
   forEach(TrackKind::Counter, [&](std::uint32_t id, Track& track) {
     track.counterTrack = prof::TrackId(id);  // also of one that the trace does not describe
-    TrackGroup& group = track.device ? deviceGroup(track.device.value) : processGroup(track.process.value);
+    TrackGroup& group =
+        track.device ? deviceGroup(track.device.value) : processGroup(track.process.value);
     if (!track.device && !track.process && group.tracks.empty() && track.label == "recorder CPU")
       group.label = "Recorder and idle cores";
     place(track, group);
@@ -287,7 +298,8 @@ void TrackAssembly::placeCounters() {
 void TrackAssembly::nameDeeper() {
   for (TrackGroup& group : groups_) {
     for (Track& track : group.tracks) {
-      if (track.deeper > 0) track.label += fmt::format(" · {} deeper ranges are not drawn", track.deeper);
+      if (track.deeper > 0)
+        track.label += fmt::format(" · {} deeper ranges are not drawn", track.deeper);
     }
   }
 }

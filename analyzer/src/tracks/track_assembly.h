@@ -13,8 +13,8 @@
 
 namespace lacuna::analyzer {
 
-/// Collects tracks by what they belong to, then names, groups and sorts them. Where their events come from does not
-/// matter here.
+/// Collects tracks by what they belong to, then names, groups and sorts them. Where their events
+/// come from does not matter here.
 class TrackAssembly {
  public:
   explicit TrackAssembly(const Store& store) : store_(store) {}
@@ -48,7 +48,8 @@ class TrackAssembly {
   std::vector<TrackGroup> groups_;
   std::unordered_map<std::uint32_t, std::size_t> processGroups_;
   std::unordered_map<std::uint32_t, std::size_t> deviceGroups_;
-  std::set<prof::ProcessId> placesOnly_;  ///< no processes, but where a writer put rows that belong to none
+  std::set<prof::ProcessId>
+      placesOnly_;  ///< no processes, but where a writer put rows that belong to none
 };
 
 }  // namespace lacuna::analyzer

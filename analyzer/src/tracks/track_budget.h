@@ -10,13 +10,14 @@
 
 namespace lacuna::analyzer {
 
-/// Bounds the tracks that are laid out of a trace: an event can name any thread, and a track takes more memory than
-/// its event. Tracks beyond the budget of this process are counted and not made, so that the error names how many there
-/// are.
+/// Bounds the tracks that are laid out of a trace: an event can name any thread, and a track takes
+/// more memory than its event. Tracks beyond the budget of this process are counted and not made,
+/// so that the error names how many there are.
 class TrackBudget {
  public:
   /// `made`: tracks that are there already.
-  explicit TrackBudget(const Store& store, std::uint64_t made = 0) : path_(store.path()), made_(made) {
+  explicit TrackBudget(const Store& store, std::uint64_t made = 0)
+      : path_(store.path()), made_(made) {
     std::error_code unknown;
     const auto bytes = std::filesystem::file_size(path_, unknown);
     bytes_ = unknown ? 0 : bytes;
@@ -32,7 +33,8 @@ class TrackBudget {
     return takeKey(std::uint64_t{kTrackKinds + (role & kAnyRole)} << 32 | device);
   }
   [[nodiscard]] prof::Status status() const {
-    return prof::Budget::ofProcess().allow(prof::Budget::Item::Tracks, made_ + beyond_.size(), path_, bytes_);
+    return prof::Budget::ofProcess().allow(prof::Budget::Item::Tracks, made_ + beyond_.size(),
+                                           path_, bytes_);
   }
 
  private:

@@ -13,7 +13,8 @@
 
 namespace lacuna::analyzer {
 
-/// Ids at the end of the range stand for the names that copies and memsets go by when the trace gives none.
+/// Ids at the end of the range stand for the names that copies and memsets go by when the trace
+/// gives none.
 inline constexpr std::uint32_t kUnnamedCopy = 0xFFFFFF00;
 inline constexpr std::uint32_t kUnnamedMemset = 0xFFFFFF40;
 
@@ -22,11 +23,13 @@ inline constexpr std::uint32_t kUnnamedMemset = 0xFFFFFF40;
 ///   sample(counter, timeNs, value)
 ///   allocation(device, timeNs, action, role, address, bytes)
 ///   advance(rows) → false to stop
-/// From a moment on it reads only the blocks of an .lcn file that reach it, and leaves out what starts before.
+/// From a moment on it reads only the blocks of an .lcn file that reach it, and leaves out what
+/// starts before.
 template <class Sink>
 class TrackFeed {
  public:
-  TrackFeed(const Store& store, Sink& sink, prof::TimeNs from = INT64_MIN) : store_(store), sink_(sink), from_(from) {}
+  TrackFeed(const Store& store, Sink& sink, prof::TimeNs from = INT64_MIN)
+      : store_(store), sink_(sink), from_(from) {}
 
   prof::Status read() {
     for (const auto step : {&TrackFeed::readRanges, &TrackFeed::readCalls, &TrackFeed::readWork,
@@ -79,7 +82,8 @@ class TrackFeed {
     bound<Time>(std::get<0>(all));
     std::apply([&](auto&, auto&... columns) { (bound<Members>(columns), ...); }, all);
     const std::vector<prof::TimeNs>* lengths = nullptr;
-    if constexpr (std::is_same_v<std::tuple_element_t<1, decltype(all)>, std::vector<prof::TimeNs>>) {
+    if constexpr (std::is_same_v<std::tuple_element_t<1, decltype(all)>,
+                                 std::vector<prof::TimeNs>>) {
       lengths = &std::get<1>(all);
     }
     const RowOrder order = timeOrder(std::get<0>(all), lengths);
@@ -113,7 +117,8 @@ class TrackFeed {
             if (queue[i]) {
               sink_.event(TrackKind::Annotations, queue[i].value, start[i], length[i], name[i]);
             } else if (kind[i] == prof::RangeKind::StartEnd) {
-              sink_.event(TrackKind::AsyncRanges, processOf[thread[i].value], start[i], length[i], name[i]);
+              sink_.event(TrackKind::AsyncRanges, processOf[thread[i].value], start[i], length[i],
+                          name[i]);
             } else {
               sink_.event(TrackKind::Ranges, thread[i].value, start[i], length[i], name[i]);
             }
@@ -123,11 +128,12 @@ class TrackFeed {
 
   prof::Status readCalls() {
     using A = prof::ApiCall;
-    return rows<&A::startNs, &A::durNs, &A::thread, &A::name>([&](auto start, auto length, auto thread, auto name) {
-      for (std::size_t i = 0; i < start.size(); ++i) {
-        sink_.event(TrackKind::Calls, thread[i].value, start[i], length[i], name[i]);
-      }
-    });
+    return rows<&A::startNs, &A::durNs, &A::thread, &A::name>(
+        [&](auto start, auto length, auto thread, auto name) {
+          for (std::size_t i = 0; i < start.size(); ++i) {
+            sink_.event(TrackKind::Calls, thread[i].value, start[i], length[i], name[i]);
+          }
+        });
   }
 
   /// Copies and memsets are few beside kernels: they wait in memory until the kernels pass by.
@@ -144,15 +150,18 @@ class TrackFeed {
           }
         });
     if (!status) return status;
-    status = rows<&M::startNs, &M::durNs, &M::queue, &M::name>([&](auto start, auto length, auto queue, auto name) {
-      for (std::size_t i = 0; i < start.size(); ++i) {
-        waiting[queue[i].value].push_back({start[i], length[i], name[i] ? name[i] : prof::StringId(kUnnamedMemset)});
-      }
-    });
+    status = rows<&M::startNs, &M::durNs, &M::queue, &M::name>(
+        [&](auto start, auto length, auto queue, auto name) {
+          for (std::size_t i = 0; i < start.size(); ++i) {
+            waiting[queue[i].value].push_back(
+                {start[i], length[i], name[i] ? name[i] : prof::StringId(kUnnamedMemset)});
+          }
+        });
     if (!status) return status;
     std::unordered_map<std::uint32_t, std::size_t> next;
     for (auto& [queue, events] : waiting) {
-      std::stable_sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a.start < b.start; });
+      std::stable_sort(events.begin(), events.end(),
+                       [](const auto& a, const auto& b) { return a.start < b.start; });
     }
     const auto flush = [&](std::uint32_t queue, prof::TimeNs until) {
       const auto found = waiting.find(queue);
@@ -163,12 +172,13 @@ class TrackFeed {
         sink_.event(TrackKind::Work, queue, event.start, event.length, event.name);
       }
     };
-    status = rows<&K::startNs, &K::durNs, &K::queue, &K::name>([&](auto start, auto length, auto queue, auto name) {
-      for (std::size_t i = 0; i < start.size(); ++i) {
-        flush(queue[i].value, start[i]);
-        sink_.event(TrackKind::Work, queue[i].value, start[i], length[i], name[i]);
-      }
-    });
+    status = rows<&K::startNs, &K::durNs, &K::queue, &K::name>(
+        [&](auto start, auto length, auto queue, auto name) {
+          for (std::size_t i = 0; i < start.size(); ++i) {
+            flush(queue[i].value, start[i]);
+            sink_.event(TrackKind::Work, queue[i].value, start[i], length[i], name[i]);
+          }
+        });
     for (const auto& [queue, events] : waiting) flush(queue, INT64_MAX);
     return status;
   }
@@ -185,8 +195,8 @@ class TrackFeed {
     return rows<&A::timeNs, &A::device, &A::action, &A::role, &A::address, &A::bytes>(
         [&](auto time, auto device, auto action, auto role, auto address, auto bytes) {
           for (std::size_t i = 0; i < time.size(); ++i) {
-            sink_.allocation(device[i].value, time[i], action[i], static_cast<std::uint8_t>(role[i]), address[i],
-                             bytes[i]);
+            sink_.allocation(device[i].value, time[i], action[i],
+                             static_cast<std::uint8_t>(role[i]), address[i], bytes[i]);
           }
         });
   }
@@ -197,8 +207,9 @@ class TrackFeed {
   bool stopped_ = false;
 };
 
-/// Lays events of one track, in order of their starts, into lanes: each below whatever is still open. Events deeper
-/// than kMostLanes are only counted: a program that never ends its ranges would need a lane for each.
+/// Lays events of one track, in order of their starts, into lanes: each below whatever is still
+/// open. Events deeper than kMostLanes are only counted: a program that never ends its ranges would
+/// need a lane for each.
 struct LaneStack {
   std::vector<Lane> lanes;
   std::vector<prof::TimeNs> open;
@@ -231,7 +242,8 @@ struct MemoryCurves {
   };
   Curve all;
   std::unordered_map<std::uint8_t, Curve> byRole;
-  std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint8_t>> alive;  ///< bytes and role by address
+  std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint8_t>>
+      alive;  ///< bytes and role by address
 
   /// True when the event is the first of its role.
   [[nodiscard]] bool isNew(prof::MemoryAction action, std::uint8_t role) const {

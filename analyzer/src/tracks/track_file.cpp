@@ -29,7 +29,8 @@ constexpr std::uint64_t kReadAheadBytes = std::uint64_t{768} << 20;
 
 }  // namespace
 
-/// A picture deep inside a trace touches a thousand chunks at once, too many to be read within a frame.
+/// A picture deep inside a trace touches a thousand chunks at once, too many to be read within a
+/// frame.
 struct TrackSet::ReadAhead {
   explicit ReadAhead(const TrackSet& set) : thread([this, &set] { run(set); }) {}
   ~ReadAhead() {
@@ -64,8 +65,8 @@ constexpr std::string_view kProduct = "tracks";
 constexpr std::uint32_t kMagic = 0x544E434C;  // "LCNT"
 constexpr std::uint32_t kVersion = 2;
 constexpr std::uint32_t kMemory = 6;  // beside the numbers of TrackKind
-/// The number of a track's events that have no lane: its kind stands for the role, the number for the offset. A version
-/// of lacuna that does not know this lays the tracks out anew.
+/// The number of a track's events that have no lane: its kind stands for the role, the number for
+/// the offset. A version of lacuna that does not know this lays the tracks out anew.
 constexpr std::uint32_t kDeeper = 7;
 /// The most that a block of chunks may hold; the format's limits are a little higher.
 constexpr std::size_t kMostChunks = 900;
@@ -110,7 +111,8 @@ class TrackWriter {
     out.put(set.events);
     out.put(static_cast<std::uint32_t>(entries_.size()));
     for (const TrackEntry& entry : entries_) {
-      for (const std::uint32_t value : {entry.kind, entry.id, entry.role, entry.lane}) out.put(value);
+      for (const std::uint32_t value : {entry.kind, entry.id, entry.role, entry.lane})
+        out.put(value);
       out.put(entry.offset);
     }
     if (stopped_) return prof::Error{"keeping tracks was cancelled"};
@@ -125,8 +127,8 @@ class TrackWriter {
   }
 
   void writeTrack(const Track& track) {
-    TrackEntry entry{track.isMemory ? kMemory : static_cast<std::uint32_t>(track.kind), idOf(track), track.memoryRole,
-                     0, 0};
+    TrackEntry entry{track.isMemory ? kMemory : static_cast<std::uint32_t>(track.kind), idOf(track),
+                     track.memoryRole, 0, 0};
     if (track.kind == TrackKind::Counter) {
       ByteOutput out;
       track.counter.write(out);
@@ -189,7 +191,8 @@ class TrackReader {
   std::shared_ptr<const TrackSet> read(std::uint64_t content) {
     const auto blocks = reader_->derivedBlocks();
     if (blocks.empty() || !readDirectory(blocks.back(), content)) return nullptr;
-    if (!std::ranges::all_of(entries_, [&](const TrackEntry& entry) { return readEntry(entry); })) return nullptr;
+    if (!std::ranges::all_of(entries_, [&](const TrackEntry& entry) { return readEntry(entry); }))
+      return nullptr;
     auto set = assembly_.finish(false);
     set->readAhead.reset(new TrackSet::ReadAhead(*set));
     return set;
@@ -212,7 +215,8 @@ class TrackReader {
     const auto count = in.take<std::uint32_t>();
     for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
       TrackEntry& entry = entries_.emplace_back();
-      for (std::uint32_t* value : {&entry.kind, &entry.id, &entry.role, &entry.lane}) *value = in.take<std::uint32_t>();
+      for (std::uint32_t* value : {&entry.kind, &entry.id, &entry.role, &entry.lane})
+        *value = in.take<std::uint32_t>();
       entry.offset = in.take<std::uint64_t>();
     }
     return in.ok();
@@ -231,7 +235,8 @@ class TrackReader {
     if (entry.kind == kDeeper) return readDeeper(entry);
     const auto blocks = reader_->derivedBlocks();
     auto block = std::ranges::lower_bound(blocks, entry.offset, {}, &prof::DerivedBlock::offset);
-    if (block == blocks.end() || block->offset != entry.offset || entry.kind > kMemory) return false;
+    if (block == blocks.end() || block->offset != entry.offset || entry.kind > kMemory)
+      return false;
     // One block must not stand for lanes without end.
     if (entry.offset < behindLast_) return false;
     behindLast_ = entry.offset + 1;
@@ -239,7 +244,9 @@ class TrackReader {
     if (!sections || sections->empty() || !load(sections->front())) return false;
     ByteInput in(head_.view());
     // Each is there once.
-    const auto readCounter = [&](CounterLane& counter) { return counter.size() == 0 && counter.read(in); };
+    const auto readCounter = [&](CounterLane& counter) {
+      return counter.size() == 0 && counter.read(in);
+    };
     if (entry.kind == kMemory) return readCounter(assembly_.memory(entry.id, entry.role).counter);
     const auto kind = static_cast<TrackKind>(entry.kind);
     Track& track = assembly_.track(kind, entry.id);
@@ -252,7 +259,8 @@ class TrackReader {
                 std::vector<prof::DerivedSection> sections, Track& track) {
     ByteInput peek = in;
     const auto events = peek.take<std::uint64_t>();
-    const std::uint64_t chunks = events / EventChunks::kChunk + (events % EventChunks::kChunk != 0 ? 1 : 0);
+    const std::uint64_t chunks =
+        events / EventChunks::kChunk + (events % EventChunks::kChunk != 0 ? 1 : 0);
     sections.erase(sections.begin());
     while (sections.size() < chunks) {
       if (++block == reader_->derivedBlocks().end()) return false;
@@ -266,7 +274,8 @@ class TrackReader {
     Lane& lane = track.lanes.emplace_back();
     track.events += events;
     return lane.read(in, std::move(sizes),
-                     [reader = reader_, sections = std::move(sections)](std::size_t chunk, std::span<std::byte> out) {
+                     [reader = reader_, sections = std::move(sections)](std::size_t chunk,
+                                                                        std::span<std::byte> out) {
                        return reader->readSection(sections[chunk], out).ok();
                      });
   }
@@ -278,11 +287,13 @@ class TrackReader {
   PodArray<std::byte> head_;
 };
 
-/// True when a reader would take all of it. A trace whose times make no sense is shown as it is, built each time.
+/// True when a reader would take all of it. A trace whose times make no sense is shown as it is,
+/// built each time.
 bool canBeKept(const TrackSet& set) {
   return std::ranges::all_of(set.groups, [](const TrackGroup& group) {
     return std::ranges::all_of(group.tracks, [](const Track& track) {
-      return std::ranges::all_of(track.lanes, [](const Lane& lane) { return lane.events().canBeKept(); });
+      return std::ranges::all_of(track.lanes,
+                                 [](const Lane& lane) { return lane.events().canBeKept(); });
     });
   });
 }
@@ -312,12 +323,13 @@ void trimCache(const std::filesystem::path& folder) {
   }
 }
 
-prof::Status writeCache(const std::filesystem::path& path, const TrackSet& tracks, std::uint64_t content,
-                        const Progress& progress) {
+prof::Status writeCache(const std::filesystem::path& path, const TrackSet& tracks,
+                        std::uint64_t content, const Progress& progress) {
   if (prof::Status status = prof::createDraft(path); !status) return status;
   auto writer = prof::Writer::create(path);
   if (!writer) return writer.status();
-  if (prof::Status status = TrackWriter(*writer, progress).write(tracks, content); !status) return status;
+  if (prof::Status status = TrackWriter(*writer, progress).write(tracks, content); !status)
+    return status;
   return writer->finish();
 }
 
@@ -328,27 +340,31 @@ std::filesystem::path trackCacheFolder() {
     return std::filesystem::path(given) / "lacuna" / "tracks";
   }
   const char* home = std::getenv("HOME");
-  return home != nullptr && *home == '/' ? std::filesystem::path(home) / ".cache" / "lacuna" / "tracks"
-                                         : std::filesystem::path();
+  return home != nullptr && *home == '/'
+             ? std::filesystem::path(home) / ".cache" / "lacuna" / "tracks"
+             : std::filesystem::path();
 }
 
 std::shared_ptr<const TrackSet> loadTracks(const Store& store) {
   const prof::Reader* own = store.backend().reader();
   if (own == nullptr) return nullptr;
   const std::uint64_t content = own->contentKey();
-  if (auto set = TrackReader(store, std::make_shared<const prof::Reader>(*own)).read(content)) return set;
+  if (auto set = TrackReader(store, std::make_shared<const prof::Reader>(*own)).read(content))
+    return set;
   const auto folder = trackCacheFolder();
   const auto path = folder / fmt::format("{:016x}.lcn", cacheName(store.path(), content));
   std::error_code error;
   if (folder.empty() || !std::filesystem::exists(path, error)) return nullptr;
   auto cache = prof::Reader::open(path, {prof::ReaderOptions::Verify::Never});
   if (!cache) return nullptr;
-  auto set = TrackReader(store, std::make_shared<const prof::Reader>(*std::move(cache))).read(content);
+  auto set =
+      TrackReader(store, std::make_shared<const prof::Reader>(*std::move(cache))).read(content);
   std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), error);
   return set;
 }
 
-prof::Result<std::shared_ptr<const TrackSet>> openTracks(const Store& store, const Progress& progress) {
+prof::Result<std::shared_ptr<const TrackSet>> openTracks(const Store& store,
+                                                         const Progress& progress) {
   if (auto set = loadTracks(store)) return set;
   return buildTracks(store, progress);
 }
@@ -357,11 +373,15 @@ prof::Status keepTracks(const Store& store, const TrackSet& tracks, std::uint64_
                         const Progress& progress) {
   const prof::Reader* own = store.backend().reader();
   const auto folder = trackCacheFolder();
-  if (own == nullptr || folder.empty() || tracks.kept || tracks.events < leastEvents || !own->complete()) return {};
+  if (own == nullptr || folder.empty() || tracks.kept || tracks.events < leastEvents ||
+      !own->complete())
+    return {};
   if (!canBeKept(tracks)) return {};
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return prof::Error{fmt::format("cannot create {}: {}", folder.string(), prof::fileProblem(error.value()))};
+  if (error)
+    return prof::Error{
+        fmt::format("cannot create {}: {}", folder.string(), prof::fileProblem(error.value()))};
   const std::uint64_t content = own->contentKey();
   const auto path = folder / fmt::format("{:016x}.lcn", cacheName(store.path(), content));
   // Another process may read or write the same: only whole files get the name.
@@ -380,7 +400,8 @@ namespace {
 
 /// Tracks are built in memory, and are then written: measured at 8 bytes a row, at the most.
 constexpr std::uint64_t kBytesPerRow = 9;
-/// The most memory for that at the end of a recording, where nobody asked for it; who opens the trace builds them then.
+/// The most memory for that at the end of a recording, where nobody asked for it; who opens the
+/// trace builds them then.
 constexpr std::uint64_t kMostBuildBytes = std::uint64_t{1} << 30;
 
 /// The memory that this machine can spare, by its own account; no limit where it gives none.
@@ -395,14 +416,16 @@ std::uint64_t availableBytes() {
 
 }  // namespace
 
-prof::Status addTracks(const std::filesystem::path& path, const Progress& progress, std::uint64_t leastEvents) {
+prof::Status addTracks(const std::filesystem::path& path, const Progress& progress,
+                       std::uint64_t leastEvents) {
   auto store = Store::open(path);
   if (!store) return store.error();
   const prof::Reader* reader = (*store)->backend().reader();
   if (reader == nullptr) return prof::Error{fmt::format("{} is no .lcn file", path.string())};
   std::uint64_t rows = 0;
   for (const prof::TableInfo& table : reader->tables()) rows += table.rows;
-  if (rows < leastEvents || rows * kBytesPerRow > std::min(kMostBuildBytes, availableBytes() / 4)) return {};
+  if (rows < leastEvents || rows * kBytesPerRow > std::min(kMostBuildBytes, availableBytes() / 4))
+    return {};
   if (loadTracks(**store)) return {};
   auto tracks = buildTracks(**store, progress);
   if (!tracks) return tracks.error();

@@ -33,7 +33,8 @@ class MergedLanes {
       if (head.at < head.lane->size() && (!first || head.start() < first->start())) first = &head;
     }
     if (!first || first->start() >= window_.endNs) return false;
-    out = {std::max(first->start(), window_.startNs), std::min(first->lane->endNs(first->at), window_.endNs)};
+    out = {std::max(first->start(), window_.startNs),
+           std::min(first->lane->endNs(first->at), window_.endNs)};
     ++first->at;
     return true;
   }
@@ -64,9 +65,11 @@ std::int64_t covered(const std::vector<const Lane*>& lanes, TimeWindow window) {
 void sumNames(const Track& track, TimeWindow window, std::vector<NameSum>& out) {
   std::unordered_map<std::uint32_t, NameSum> sums;
   for (const Lane& lane : track.lanes) {
-    for (std::size_t i = lane.lowerBound(window.startNs); i < lane.size() && lane.startNs(i) < window.endNs; ++i) {
+    for (std::size_t i = lane.lowerBound(window.startNs);
+         i < lane.size() && lane.startNs(i) < window.endNs; ++i) {
       NameSum& sum = sums[lane.name(i).value];
-      const std::int64_t inside = std::min(lane.endNs(i), window.endNs) - std::max(lane.startNs(i), window.startNs);
+      const std::int64_t inside =
+          std::min(lane.endNs(i), window.endNs) - std::max(lane.startNs(i), window.startNs);
       ++sum.count;
       prof::addTo(sum.totalNs, inside);
       sum.longestNs = std::max(sum.longestNs, lane.durNs(i));
@@ -121,10 +124,12 @@ void forEachLane(const TrackSet& tracks, Visit&& visit) {
 
 bool matches(const NameMatches& names, StringId name) {
   if (name.value < names.texts.size()) return names.texts[name.value];
-  return name.value >= kUnnamedCopy && name.value <= kUnnamedMemset && names.unnamed[name.value - kUnnamedCopy];
+  return name.value >= kUnnamedCopy && name.value <= kUnnamedMemset &&
+         names.unnamed[name.value - kUnnamedCopy];
 }
 
-/// Where a walk through events is: they come by their starts, and what begins together by its place.
+/// Where a walk through events is: they come by their starts, and what begins together by its
+/// place.
 struct WalkPlace {
   TimeNs start = 0;
   TrackEvent event;
@@ -151,12 +156,13 @@ class SearchTurn {
   bool on_ = true;
 };
 
-std::optional<TrackEvent> matchAfter(const TrackSet& tracks, const NameMatches& names, const WalkPlace& from,
-                                     SearchTurn turn) {
+std::optional<TrackEvent> matchAfter(const TrackSet& tracks, const NameMatches& names,
+                                     const WalkPlace& from, SearchTurn turn) {
   std::optional<TrackEvent> best;
   TimeNs bestStart = INT64_MAX;
   forEachLane(tracks, [&](TrackEvent place, const Lane& lane) {
-    for (std::size_t i = lane.lowerBound(from.start); i < lane.size() && lane.startNs(i) < bestStart; ++i) {
+    for (std::size_t i = lane.lowerBound(from.start);
+         i < lane.size() && lane.startNs(i) < bestStart; ++i) {
       if (!turn.goesOn()) return;
       place.event = i;
       if (WalkPlace{lane.startNs(i), place} <= from || !matches(names, lane.name(i))) continue;
@@ -168,8 +174,8 @@ std::optional<TrackEvent> matchAfter(const TrackSet& tracks, const NameMatches& 
   return turn.calledOff() ? std::nullopt : best;
 }
 
-std::optional<TrackEvent> matchBefore(const TrackSet& tracks, const NameMatches& names, const WalkPlace& from,
-                                      SearchTurn turn) {
+std::optional<TrackEvent> matchBefore(const TrackSet& tracks, const NameMatches& names,
+                                      const WalkPlace& from, SearchTurn turn) {
   std::optional<TrackEvent> best;
   TimeNs bestStart = INT64_MIN;
   forEachLane(tracks, [&](TrackEvent place, const Lane& lane) {
@@ -179,7 +185,8 @@ std::optional<TrackEvent> matchBefore(const TrackSet& tracks, const NameMatches&
     for (; i > 0 && lane.startNs(i - 1) >= bestStart; --i) {
       if (!turn.goesOn()) return;
       place.event = i - 1;
-      if (WalkPlace{lane.startNs(i - 1), place} >= from || !matches(names, lane.name(i - 1))) continue;
+      if (WalkPlace{lane.startNs(i - 1), place} >= from || !matches(names, lane.name(i - 1)))
+        continue;
       best = place;
       bestStart = lane.startNs(i - 1);
       return;
@@ -207,7 +214,8 @@ RowPlace placeOf(const Store& store, const EventRef& event) {
   switch (event.table) {
     case Table::Range: {
       const auto row = store.row<prof::Range>(event.row);
-      if (row.queue) return {row.startNs, row.durNs, row.name, TrackKind::Annotations, row.queue.value};
+      if (row.queue)
+        return {row.startNs, row.durNs, row.name, TrackKind::Annotations, row.queue.value};
       return {row.startNs, row.durNs, row.name, TrackKind::Ranges, row.thread.value};
     }
     case Table::ApiCall: {
@@ -236,7 +244,9 @@ AreaStats areaStats(const TrackSet& tracks, TimeWindow window, const Progress& p
   for (const TrackGroup& group : tracks.groups) {
     for (const Track& track : group.tracks) sumNames(track, window, stats.names);
     sumBusy(group, stats);
-    if (progress && !progress(static_cast<double>(++done) / static_cast<double>(tracks.groups.size()))) break;
+    if (progress &&
+        !progress(static_cast<double>(++done) / static_cast<double>(tracks.groups.size())))
+      break;
   }
   std::stable_sort(stats.names.begin(), stats.names.end(),
                    [](const NameSum& a, const NameSum& b) { return a.totalNs > b.totalNs; });
@@ -244,7 +254,8 @@ AreaStats areaStats(const TrackSet& tracks, TimeWindow window, const Progress& p
 }
 
 NameMatches matchNames(const Store& store, std::string_view part, const SearchWanted& wanted) {
-  NameMatches names{std::vector<bool>(store.stringCount()), std::vector<bool>(kUnnamedMemset - kUnnamedCopy + 1)};
+  NameMatches names{std::vector<bool>(store.stringCount()),
+                    std::vector<bool>(kUnnamedMemset - kUnnamedCopy + 1)};
   if (part.empty()) return names;
   SearchTurn turn(wanted);
   const auto match = [&](std::vector<bool>& flags, std::uint32_t first) {
@@ -256,21 +267,26 @@ NameMatches matchNames(const Store& store, std::string_view part, const SearchWa
   return names;
 }
 
-std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, TimeNs from, bool forward,
-                                    const SearchWanted& wanted) {
+std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, TimeNs from,
+                                    bool forward, const SearchWanted& wanted) {
   const TrackEvent last{SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX};
   const SearchTurn turn(wanted);
-  return forward ? matchAfter(tracks, names, {from, last}, turn) : matchBefore(tracks, names, {from, {}}, turn);
+  return forward ? matchAfter(tracks, names, {from, last}, turn)
+                 : matchBefore(tracks, names, {from, {}}, turn);
 }
 
-std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, const TrackEvent& from,
-                                    bool forward, const SearchWanted& wanted) {
-  const TimeNs start = tracks.groups[from.group].tracks[from.track].lanes[from.lane].startNs(from.event);
+std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names,
+                                    const TrackEvent& from, bool forward,
+                                    const SearchWanted& wanted) {
+  const TimeNs start =
+      tracks.groups[from.group].tracks[from.track].lanes[from.lane].startNs(from.event);
   const SearchTurn turn(wanted);
-  return forward ? matchAfter(tracks, names, {start, from}, turn) : matchBefore(tracks, names, {start, from}, turn);
+  return forward ? matchAfter(tracks, names, {start, from}, turn)
+                 : matchBefore(tracks, names, {start, from}, turn);
 }
 
-std::uint64_t countMatches(const TrackSet& tracks, const NameMatches& names, const Progress& progress) {
+std::uint64_t countMatches(const TrackSet& tracks, const NameMatches& names,
+                           const Progress& progress) {
   std::uint64_t events = 0;
   forEachLane(tracks, [&](TrackEvent, const Lane& lane) { events += lane.size(); });
   std::uint64_t count = 0;
@@ -296,19 +312,23 @@ std::vector<EventRef> linkedEvents(const Store& store, const EventRef& event, st
   return links.launchedBy(event, limit);
 }
 
-std::optional<TrackEvent> locate(const Store& store, const TrackSet& tracks, const EventRef& event) {
+std::optional<TrackEvent> locate(const Store& store, const TrackSet& tracks,
+                                 const EventRef& event) {
   const RowPlace place = placeOf(store, event);
   for (std::size_t g = 0; g < tracks.groups.size(); ++g) {
     for (std::size_t t = 0; t < tracks.groups[g].tracks.size(); ++t) {
       const Track& track = tracks.groups[g].tracks[t];
-      const std::uint32_t owner = track.kind == TrackKind::Work || track.kind == TrackKind::Annotations
-                                      ? track.queue.value
-                                      : track.thread.value;
+      const std::uint32_t owner =
+          track.kind == TrackKind::Work || track.kind == TrackKind::Annotations
+              ? track.queue.value
+              : track.thread.value;
       if (track.kind != place.kind || owner != place.owner) continue;
       for (std::size_t l = 0; l < track.lanes.size(); ++l) {
         const Lane& lane = track.lanes[l];
-        for (std::size_t i = lane.lowerBound(place.start); i < lane.size() && lane.startNs(i) <= place.start; ++i) {
-          if (lane.startNs(i) == place.start && lane.durNs(i) == place.length) return TrackEvent{g, t, l, i};
+        for (std::size_t i = lane.lowerBound(place.start);
+             i < lane.size() && lane.startNs(i) <= place.start; ++i) {
+          if (lane.startNs(i) == place.start && lane.durNs(i) == place.length)
+            return TrackEvent{g, t, l, i};
         }
       }
     }

@@ -53,16 +53,20 @@ std::optional<double> numberOf(const JsonValue& object, std::string_view key) {
 prof::Result<Calibration::Row> rowOf(const JsonValue& json) {
   const auto knob = textOf(json, "knob");
   if (!knob || !Calibration::isFor(*knob))
-    return prof::Error{fmt::format("its \"knob\" is none of these: {}", fmt::join(Calibration::knobs(), ", "))};
+    return prof::Error{
+        fmt::format("its \"knob\" is none of these: {}", fmt::join(Calibration::knobs(), ", "))};
   const auto kernels = textOf(json, "kernels");
   const auto factors = factorsOf(*knob);
-  const auto word =
-      std::ranges::find_if(factors, [&](const CalibratedFactor& one) { return kernels && one.kernels == *kernels; });
+  const auto word = std::ranges::find_if(
+      factors, [&](const CalibratedFactor& one) { return kernels && one.kernels == *kernels; });
   if (word == factors.end())
-    return prof::Error{fmt::format("its \"kernels\" is none of those that {} is about: {}", *knob, kernelsOf(*knob))};
-  Calibration::Row row{.knob = std::string(*knob), .kinds = {word->kinds.begin(), word->kinds.end()}, .factor = {}};
-  for (const auto& [key, value] : {std::pair("likely", &row.factor.likely), std::pair("low", &row.factor.low),
-                                   std::pair("high", &row.factor.high)}) {
+    return prof::Error{fmt::format("its \"kernels\" is none of those that {} is about: {}", *knob,
+                                   kernelsOf(*knob))};
+  Calibration::Row row{
+      .knob = std::string(*knob), .kinds = {word->kinds.begin(), word->kinds.end()}, .factor = {}};
+  for (const auto& [key, value] :
+       {std::pair("likely", &row.factor.likely), std::pair("low", &row.factor.low),
+        std::pair("high", &row.factor.high)}) {
     const auto number = numberOf(json, key);
     if (!number || *number < 0 || *number > kMostLeft)
       return prof::Error{fmt::format("its \"{}\" is no number from 0 to {}", key, kMostLeft)};
@@ -70,7 +74,8 @@ prof::Result<Calibration::Row> rowOf(const JsonValue& json) {
   }
   if (row.factor.low > row.factor.likely || row.factor.likely > row.factor.high)
     return prof::Error{"its \"likely\" does not lie between \"low\" and \"high\""};
-  for (const auto& [key, value] : {std::pair("from_ns", &row.fromNs), std::pair("to_ns", &row.toNs)}) {
+  for (const auto& [key, value] :
+       {std::pair("from_ns", &row.fromNs), std::pair("to_ns", &row.toNs)}) {
     if (json[key].error() == simdjson::NO_SUCH_FIELD) continue;
     const auto number = numberOf(json, key);
     if (!number || *number < 0 || *number > kMostNs)
@@ -91,7 +96,8 @@ std::string sourceIn(const JsonValue& root, const std::filesystem::path& path) {
       const auto text = textOf(measured, key);
       if (!text || text->empty()) continue;
       conditions += fmt::format("{}{}", conditions.empty() ? "" : ", ", oneLine(*text));
-      if (std::string_view(key) == "device" && !host.empty()) conditions += fmt::format(" in {}", oneLine(host));
+      if (std::string_view(key) == "device" && !host.empty())
+        conditions += fmt::format(" in {}", oneLine(host));
     }
   }
   return path.filename().string() + (conditions.empty() ? "" : ": measured on ") + conditions;
@@ -110,7 +116,8 @@ double distance(const Calibration::Row& row, std::int64_t durNs) {
 }  // namespace
 
 KernelKind kernelKindOf(std::string_view name) {
-  if (isMatrixWork(name)) return isConvolutionKernel(name) ? KernelKind::Convolution : KernelKind::Product;
+  if (isMatrixWork(name))
+    return isConvolutionKernel(name) ? KernelKind::Convolution : KernelKind::Product;
   return isPointwiseWork(name) ? KernelKind::Pointwise : KernelKind::Other;
 }
 
@@ -133,26 +140,29 @@ const Calibration& Calibration::builtIn() {
 
 prof::Result<Calibration> Calibration::read(const std::filesystem::path& path) {
   const auto wrong = [&](std::string_view what) {
-    return prof::Error{
-        fmt::format("{}: {}; `lacuna calibrate` writes such files (docs/calibration.md)", path.string(), what)};
+    return prof::Error{fmt::format(
+        "{}: {}; `lacuna calibrate` writes such files (docs/calibration.md)", path.string(), what)};
   };
   simdjson::dom::parser parser;
   JsonValue root;
   const auto error = parser.load(path.string()).get(root);
   if (error == simdjson::IO_ERROR)
     return prof::Error{fmt::format("{}: cannot be read; is there such a file?", path.string())};
-  if (error != simdjson::SUCCESS) return wrong(fmt::format("is no JSON ({})", simdjson::error_message(error)));
+  if (error != simdjson::SUCCESS)
+    return wrong(fmt::format("is no JSON ({})", simdjson::error_message(error)));
   const auto schema = textOf(root, "schema");
   if (!schema || !schema->starts_with(kSchemaName)) return wrong("is no calibration");
   if (*schema != kSchema)
-    return prof::Error{fmt::format("{}: is a calibration of a newer kind ({}) than this Lacuna reads ({})",
-                                   path.string(), oneLine(*schema), kSchema)};
+    return prof::Error{
+        fmt::format("{}: is a calibration of a newer kind ({}) than this Lacuna reads ({})",
+                    path.string(), oneLine(*schema), kSchema)};
   simdjson::dom::array rows;
   if (root["factors"].get(rows) != simdjson::SUCCESS) return wrong("has no list \"factors\"");
   Calibration calibration;
   for (const JsonValue& json : rows) {
     auto row = rowOf(json);
-    if (!row) return wrong(fmt::format("factor {}: {}", calibration.rows_.size() + 1, row.error().message));
+    if (!row)
+      return wrong(fmt::format("factor {}: {}", calibration.rows_.size() + 1, row.error().message));
     calibration.rows_.push_back(*std::move(row));
   }
   if (calibration.rows_.empty()) return wrong("has no factors");
@@ -160,7 +170,8 @@ prof::Result<Calibration> Calibration::read(const std::filesystem::path& path) {
   return calibration;
 }
 
-DurationFactor Calibration::factor(std::string_view knob, KernelKind kind, std::int64_t durNs) const {
+DurationFactor Calibration::factor(std::string_view knob, KernelKind kind,
+                                   std::int64_t durNs) const {
   const Row* best = nullptr;
   const auto isBetter = [&](const Row& row) {
     if (best == nullptr || row.kinds.size() != best->kinds.size())
@@ -189,8 +200,9 @@ bool Calibration::isFor(std::string_view knob) {
 }
 
 bool Calibration::hasRow(std::string_view knob, KernelKind kind) const {
-  return std::ranges::any_of(
-      rows_, [&](const Row& row) { return row.knob == knob && std::ranges::find(row.kinds, kind) != row.kinds.end(); });
+  return std::ranges::any_of(rows_, [&](const Row& row) {
+    return row.knob == knob && std::ranges::find(row.kinds, kind) != row.kinds.end();
+  });
 }
 
 std::string Calibration::sourceOf(std::string_view knob) const {
@@ -202,8 +214,11 @@ std::string Calibration::sourceOf(std::string_view knob) const {
   }
   if (!source_.empty() && fromFile == all) return source_;
   const ChangeType* type = findChangeType(knob);
-  const std::string here = fmt::format("built in: {}", type == nullptr ? std::string_view() : type->factorsFrom);
-  return source_.empty() || fromFile == 0 ? here : fmt::format("{}; of other kinds of kernels {}", source_, here);
+  const std::string here =
+      fmt::format("built in: {}", type == nullptr ? std::string_view() : type->factorsFrom);
+  return source_.empty() || fromFile == 0
+             ? here
+             : fmt::format("{}; of other kinds of kernels {}", source_, here);
 }
 
 prof::Result<std::shared_ptr<const Calibration>> calibrationOfEnvironment() {

@@ -10,8 +10,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Workers that share cores are busy for longer, and so share more. Each round halves the range of the share of time
-/// that they are busy.
+/// Workers that share cores are busy for longer, and so share more. Each round halves the range of
+/// the share of time that they are busy.
 constexpr int kRounds = 24;
 
 /// The share of a core that each of so many threads gets.
@@ -19,7 +19,8 @@ double coreShare(double cores, double threads) {
   return threads <= cores ? 1 : cores / threads;
 }
 
-/// The mean of `rate(n)` where each of `workers` computes for a share of the time, independently of the others.
+/// The mean of `rate(n)` where each of `workers` computes for a share of the time, independently of
+/// the others.
 template <class Rate>
 double meanRate(std::uint32_t workers, double busyShare, Rate&& rate) {
   const double p = std::clamp(busyShare, 0.0, 1.0);
@@ -28,8 +29,8 @@ double meanRate(std::uint32_t workers, double busyShare, Rate&& rate) {
   double sum = 0;
   const double all = std::lgamma(workers + 1.0);
   for (std::uint32_t n = 0; n <= workers; ++n) {
-    const double logOfChance =
-        all - std::lgamma(n + 1.0) - std::lgamma(workers - n + 1.0) + n * std::log(p) + (workers - n) * std::log1p(-p);
+    const double logOfChance = all - std::lgamma(n + 1.0) - std::lgamma(workers - n + 1.0) +
+                               n * std::log(p) + (workers - n) * std::log1p(-p);
     sum += std::exp(logOfChance) * rate(n);
   }
   return sum;
@@ -42,8 +43,8 @@ struct Sums {
 };
 
 /// The sums of a mean step.
-Sums sumsOf(const Simulator::Model& model, const std::vector<HostItem>& items, const std::vector<DeviceNode>& nodes,
-            const std::vector<char>* removed) {
+Sums sumsOf(const Simulator::Model& model, const std::vector<HostItem>& items,
+            const std::vector<DeviceNode>& nodes, const std::vector<char>* removed) {
   Sums sums;
   for (const HostItem& item : items) {
     sums.hostNs += static_cast<double>(item.gapNs);
@@ -71,10 +72,12 @@ Stretch stretchOf(const CoreDemand& demand) {
   const double idleShare = std::max(0.0, 1 - demand.teamShare - demand.singleShare);
   const std::uint32_t others = std::max(1u, demand.workers) - 1;
   const double batch = meanRate(others, demand.busyShare, [&](std::uint32_t busy) {
-    return demand.teamShare * coreShare(cores, team + 1 + busy) + demand.singleShare * coreShare(cores, 2.0 + busy) +
+    return demand.teamShare * coreShare(cores, team + 1 + busy) +
+           demand.singleShare * coreShare(cores, 2.0 + busy) +
            idleShare * coreShare(cores, 1.0 + busy);
   });
-  // The parts of the work that one thread computes take longer by its rate, the others by the team's.
+  // The parts of the work that one thread computes take longer by its rate, the others by the
+  // team's.
   const double work = demand.teamOfWork / withTeam + (1 - demand.teamOfWork) / host;
   return {.host = 1 / host, .work = work, .batch = 1 / batch};
 }
@@ -85,8 +88,8 @@ bool CoreSharing::applies(const Scenario& scenario) {
 }
 
 double CoreSharing::teamPower(Bound bound) {
-  // Two threads coincide. At least each only shares its core; the cube is above all products that were measured but
-  // one.
+  // Two threads coincide. At least each only shares its core; the cube is above all products that
+  // were measured but one.
   constexpr double kLikely = 2, kLeast = 1, kMost = 3;
   return bound == Bound::Likely ? kLikely : bound == Bound::Low ? kLeast : kMost;
 }
@@ -116,11 +119,15 @@ CoreSharing::CoreSharing(const Scenario& scenario)
 
 /// `load` is in the time that its parts take, whoever they share cores with.
 CoreDemand CoreSharing::demandOf(const Load& load, double stepNs) const {
-  CoreDemand demand{
-      .cores = cores_, .workers = load.workers, .team = team_, .teamOfWork = teamOfWork_, .teamPower = power_};
+  CoreDemand demand{.cores = cores_,
+                    .workers = load.workers,
+                    .team = team_,
+                    .teamOfWork = teamOfWork_,
+                    .teamPower = power_};
   if (load.workers > 0) demand.busyShare = std::min(1.0, load.batchNs / stepNs / load.workers);
   demand.teamShare = team_ < 2 ? 0 : std::min(1.0, load.workNs * teamOfWork_ / stepNs);
-  demand.singleShare = std::min(1 - demand.teamShare, (load.hostNs + load.workNs) / stepNs - demand.teamShare);
+  demand.singleShare =
+      std::min(1 - demand.teamShare, (load.hostNs + load.workNs) / stepNs - demand.teamShare);
   return demand;
 }
 

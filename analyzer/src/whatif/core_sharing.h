@@ -27,28 +27,32 @@ struct CoreDemand {
   double teamPower = 1;    ///< see CoreSharing::teamPower
 };
 
-/// Threads that want more cores than there are get an equal share each. Workers compute independently of each other, so
-/// any number of them may be busy at a time.
+/// Threads that want more cores than there are get an equal share each. Workers compute
+/// independently of each other, so any number of them may be busy at a time.
 Stretch stretchOf(const CoreDemand& demand);
 
-/// The training and the loader's workers on the cores of one host, in the recorded run and in a changed one.
+/// The training and the loader's workers on the cores of one host, in the recorded run and in a
+/// changed one.
 class CoreSharing {
  public:
-  /// True when the recording shows enough for this: numbers of cores and how much of a batch computes.
+  /// True when the recording shows enough for this: numbers of cores and how much of a batch
+  /// computes.
   static bool applies(const Scenario& scenario);
   explicit CoreSharing(const Scenario& scenario);
 
-  /// Factors on the times of the scenario: how much longer than recorded its parts take in steps of this length.
+  /// Factors on the times of the scenario: how much longer than recorded its parts take in steps of
+  /// this length.
   [[nodiscard]] Stretch against(std::int64_t stepNs) const;
   /// The same where no thread shares a core.
   [[nodiscard]] Stretch alone() const;
   /// Number of cores that all threads together want, in such steps.
   [[nodiscard]] double wantedCores(std::int64_t stepNs) const;
 
-  /// A team that computes an operator waits for its slowest thread, so it advances only while all of its threads run.
-  /// Two threads that each run a share s of the time run together for s² of it. Measured with a team of two on two
-  /// cores, beside 1, 2 and 3 busy processes: convolutions took 2.5, 3.0 and 5.0 times as long, products 4.1, 4.0
-  /// and 14.6 times; the square gives 2.3, 4.0 and 6.3.
+  /// A team that computes an operator waits for its slowest thread, so it advances only while all
+  /// of its threads run. Two threads that each run a share s of the time run together for s² of it.
+  /// Measured with a team of two on two cores, beside 1, 2 and 3 busy processes: convolutions
+  /// took 2.5, 3.0 and 5.0 times as long, products 4.1, 4.0 and 14.6 times; the square
+  /// gives 2.3, 4.0 and 6.3.
   static double teamPower(Bound bound);
 
  private:

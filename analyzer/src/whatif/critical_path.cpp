@@ -8,7 +8,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// The recorded program, played forward once to know what each thing waited for, and walked backward from its end.
+/// The recorded program, played forward once to know what each thing waited for, and walked
+/// backward from its end.
 class Walk {
  public:
   explicit Walk(const Simulator::Model& model)
@@ -43,16 +44,20 @@ class Walk {
         start(i, host);
         if (item.blocks) host = std::max(host, nodeEnd_[item.node]) + item.durNs;
       } else {
-        if (item.kind == HostItemKind::Sync && item.node != kNowhere) host = std::max(host, nodeEnd_[item.node]);
-        const bool paced = item.kind == HostItemKind::LoaderWait && item.periodNs > 0 && !model_.loader.serial;
+        if (item.kind == HostItemKind::Sync && item.node != kNowhere)
+          host = std::max(host, nodeEnd_[item.node]);
+        const bool paced =
+            item.kind == HostItemKind::LoaderWait && item.periodNs > 0 && !model_.loader.serial;
         host = paced ? std::max(host, ready + item.periodNs) : host + item.durNs;
         if (item.kind == HostItemKind::LoaderWait) ready = host;
       }
       hostEnd_[i] = host;
       if (item.step < stepEnd_.size()) stepEnd_[item.step] = host;
     }
-    // Time after the last item belongs to the last step; a step without items ends with the one before.
-    for (std::size_t s = 1; s < stepEnd_.size(); ++s) stepEnd_[s] = std::max(stepEnd_[s], stepEnd_[s - 1]);
+    // Time after the last item belongs to the last step; a step without items ends with the one
+    // before.
+    for (std::size_t s = 1; s < stepEnd_.size(); ++s)
+      stepEnd_[s] = std::max(stepEnd_[s], stepEnd_[s - 1]);
     stepEnd_.back() = INT64_MAX;
   }
   void start(std::size_t i, std::int64_t host) {
@@ -109,7 +114,8 @@ class Walk {
     }
     item = launchedBy_[node];
     const bool held = model_.items[item].blocks;
-    const std::int64_t called = hostEnd_[item] - (held ? nodeEnd_[node] - begin + model_.items[item].durNs : 0);
+    const std::int64_t called =
+        hostEnd_[item] - (held ? nodeEnd_[node] - begin + model_.items[item].durNs : 0);
     to(std::min(called, now), &StepPath::launchNs, now);
     // The item before a blocking call is asked for what the call itself waited for.
     if (held) {
@@ -118,8 +124,9 @@ class Walk {
     }
     node = kNowhere;
   }
-  /// Work that the item itself launched and waits for, or that an earlier one launched. Where correlations are wrong an
-  /// item may wait for what is launched later, and following that would go round.
+  /// Work that the item itself launched and waits for, or that an earlier one launched. Where
+  /// correlations are wrong an item may wait for what is launched later, and following that would
+  /// go round.
   [[nodiscard]] bool canBeFollowed(std::size_t node, std::size_t item) const {
     if (node == kNowhere) return false;
     return launchedBy_[node] < item || (launchedBy_[node] == item && model_.items[item].blocks);
@@ -131,12 +138,14 @@ class Walk {
                                : at.kind == HostItemKind::Launch ? (at.blocks ? at.node : at.room)
                                                                  : kNowhere;
     const std::int64_t before = item == 0 ? 0 : hostEnd_[item - 1];
-    if (canBeFollowed(waited, item) && nodeEnd_[waited] > before + at.gapNs && nodeEnd_[waited] <= now) {
+    if (canBeFollowed(waited, item) && nodeEnd_[waited] > before + at.gapNs &&
+        nodeEnd_[waited] <= now) {
       to(nodeEnd_[waited], &StepPath::hostNs, now);
       node = waited;
       return true;
     }
-    if (at.kind == HostItemKind::LoaderWait) to(std::min(now, before + at.gapNs), &StepPath::loaderNs, now);
+    if (at.kind == HostItemKind::LoaderWait)
+      to(std::min(now, before + at.gapNs), &StepPath::loaderNs, now);
     to(std::min(now, before), &StepPath::hostNs, now);
     if (item == 0) return false;
     --item;
@@ -146,7 +155,8 @@ class Walk {
   void to(std::int64_t then, Part part, std::int64_t& now) {
     while (now > then) {
       const auto step = static_cast<std::size_t>(
-          std::partition_point(stepEnd_.begin(), stepEnd_.end(), [&](std::int64_t end) { return end < now; }) -
+          std::partition_point(stepEnd_.begin(), stepEnd_.end(),
+                               [&](std::int64_t end) { return end < now; }) -
           stepEnd_.begin());
       const std::int64_t from = step == 0 ? then : std::max(then, stepEnd_[step - 1]);
       prof::addTo(paths_[step].*part, now - from);

@@ -32,7 +32,8 @@ void removeLaunch(Scenario& scenario, HostItem& item) {
   scenario.removed[item.node] = 1;
   scenario.nodes[item.node].durNs = 0;
   const std::int64_t usualNs = scenario.base->usualGapNs;
-  item.gapNs = item.gapNs > kOwnWork * std::max<std::int64_t>(1, usualNs) ? item.gapNs - usualNs : 0;
+  item.gapNs =
+      item.gapNs > kOwnWork * std::max<std::int64_t>(1, usualNs) ? item.gapNs - usualNs : 0;
   item.driverNs = std::min(item.driverNs, item.gapNs);
   item.durNs = 0;
 }
@@ -47,7 +48,8 @@ void scaleLoader(Scenario& scenario, double factor) {
   LoaderModel& loader = scenario.loader;
   loader.batchNs = std::max<std::int64_t>(1, scaled(loader.batchNs, factor));
   // A worker that prepares the next batch is slow to hand the last one over.
-  loader.handoverNs = loader.idleHandoverNs + scaled(loader.handoverNs - loader.idleHandoverNs, std::min(1.0, factor));
+  loader.handoverNs = loader.idleHandoverNs +
+                      scaled(loader.handoverNs - loader.idleHandoverNs, std::min(1.0, factor));
 }
 
 void playLoader(Scenario& scenario) {

@@ -38,7 +38,8 @@ Phase phaseOf(std::string_view name) {
   return name == "add_" ? Phase::Addition : Phase::None;
 }
 
-/// The time to keep one stack, 0 where it is not known, if the program announced that it detects anomalies.
+/// The time to keep one stack, 0 where it is not known, if the program announced that it detects
+/// anomalies.
 std::optional<std::int64_t> anomalyStackNs(const Analysis& analysis) {
   bool detects = false;
   std::int64_t ns = 0;
@@ -58,14 +59,16 @@ void HostPhases::collect(const Analysis& analysis, const Timeline& timeline, Tim
   collectAvoidableWork(analysis, timeline, window, launches);
 }
 
-void HostPhases::collectWork(const Analysis& analysis, const Timeline& timeline, const LaunchIndex& launches,
-                             prof::ProcessId process) {
-  for (const HostSpan* span : gradientClearing(*analysis.store, timeline)) zeroGrad_.add({span->startNs, span->endNs});
+void HostPhases::collectWork(const Analysis& analysis, const Timeline& timeline,
+                             const LaunchIndex& launches, prof::ProcessId process) {
+  for (const HostSpan* span : gradientClearing(*analysis.store, timeline))
+    zeroGrad_.add({span->startNs, span->endNs});
   std::unordered_map<prof::StringId, Phase> phases;
   IntervalSet backward;
   std::vector<TimeWindow> additions;
   for (const HostSpan& span : timeline.host) {
-    const bool counts = launches.isLaunching(span.thread) && launches.processOf(span.thread) == process;
+    const bool counts =
+        launches.isLaunching(span.thread) && launches.processOf(span.thread) == process;
     if (span.activity == Activity::Driver && launches.isLaunching(span.thread)) {
       driver_.add({span.startNs, span.endNs});
       driverCalls_[span.name].add({span.startNs, span.endNs});
@@ -112,8 +115,8 @@ void HostPhases::collectSteps(const Analysis& analysis) {
   marked_.join();
 }
 
-void HostPhases::collectAvoidableWork(const Analysis& analysis, const Timeline& timeline, TimeWindow window,
-                                      const LaunchIndex& launches) {
+void HostPhases::collectAvoidableWork(const Analysis& analysis, const Timeline& timeline,
+                                      TimeWindow window, const LaunchIndex& launches) {
   const Store& store = *analysis.store;
   std::unordered_map<StringId, std::optional<AvoidableWork>> kinds;
   for (const HostSpan& span : timeline.host) {
@@ -121,7 +124,8 @@ void HostPhases::collectAvoidableWork(const Analysis& analysis, const Timeline& 
     if (!launches.isLaunching(span.thread)) continue;
     const auto [kind, isNew] = kinds.try_emplace(span.name);
     if (isNew) kind->second = avoidableWorkOf(store.text(span.name));
-    if (kind->second) avoidable_[static_cast<std::size_t>(*kind->second)].add({span.startNs, span.endNs});
+    if (kind->second)
+      avoidable_[static_cast<std::size_t>(*kind->second)].add({span.startNs, span.endNs});
   }
   if (analysis.of<OperatorPatterns>().roundTrips > 0) {
     std::vector<TimeWindow> conversions;
@@ -148,20 +152,24 @@ void HostPhases::mark(HostItem& item, TimeNs startNs) const {
 }
 
 void HostPhases::fillWork(DeviceNode& node, TimeWindow work) const {
-  for (std::size_t i = 0; i < kAvoidableKinds; ++i) node.avoidableNs[i] = avoidable_[i].coveredNs(work);
+  for (std::size_t i = 0; i < kAvoidableKinds; ++i)
+    node.avoidableNs[i] = avoidable_[i].coveredNs(work);
 }
 
-void HostPhases::fillGap(Simulator::Model& model, HostItem& item, TimeWindow gap, const Store& store) const {
+void HostPhases::fillGap(Simulator::Model& model, HostItem& item, TimeWindow gap,
+                         const Store& store) const {
   item.driverNs = driver_.coveredNs(gap);
   item.offCpuNs = std::max<std::int64_t>(0, driverOrAsleep_.coveredNs(gap) - item.driverNs);
-  for (std::size_t i = 0; i < kAvoidableKinds; ++i) item.avoidableNs[i] = avoidable_[i].coveredNs(gap);
+  for (std::size_t i = 0; i < kAvoidableKinds; ++i)
+    item.avoidableNs[i] = avoidable_[i].coveredNs(gap);
   if (!marked_.empty()) item.betweenNs = item.gapNs - marked_.coveredNs(gap);
   if (item.driverNs == 0) return;
   for (const auto& [name, spans] : driverCalls_) {
     const std::int64_t ns = spans.coveredNs(gap);
     if (ns == 0) continue;
     model.driverParts.push_back({.item = model.items.size(), .call = name, .ns = ns});
-    if (const auto [call, isNew] = model.callNames.try_emplace(name); isNew) call->second = store.text(name);
+    if (const auto [call, isNew] = model.callNames.try_emplace(name); isNew)
+      call->second = store.text(name);
   }
 }
 

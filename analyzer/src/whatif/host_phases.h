@@ -11,16 +11,18 @@
 
 namespace lacuna::analyzer {
 
-/// The times of the phases of a program that changes are about, as ranges and calls of the launching threads show them.
+/// The times of the phases of a program that changes are about, as ranges and calls of the
+/// launching threads show them.
 class HostPhases {
  public:
-  void collect(const Analysis& analysis, const Timeline& timeline, prof::TimeWindow window, const LaunchIndex& launches,
-               prof::ProcessId process);
+  void collect(const Analysis& analysis, const Timeline& timeline, prof::TimeWindow window,
+               const LaunchIndex& launches, prof::ProcessId process);
 
   /// The phases and kinds of avoidable work that an item which starts at `startNs` is part of.
   void mark(HostItem& item, prof::TimeNs startNs) const;
   /// Fills in the host's work in the gap before an item, as far as a change may take it away.
-  void fillGap(Simulator::Model& model, HostItem& item, prof::TimeWindow gap, const Store& store) const;
+  void fillGap(Simulator::Model& model, HostItem& item, prof::TimeWindow gap,
+               const Store& store) const;
   /// Fills in the avoidable part of work that the launching thread executes.
   void fillWork(DeviceNode& node, prof::TimeWindow work) const;
 
@@ -28,8 +30,8 @@ class HostPhases {
   void collectWork(const Analysis& analysis, const Timeline& timeline, const LaunchIndex& launches,
                    prof::ProcessId process);
   void collectSteps(const Analysis& analysis);
-  void collectAvoidableWork(const Analysis& analysis, const Timeline& timeline, prof::TimeWindow window,
-                            const LaunchIndex& launches);
+  void collectAvoidableWork(const Analysis& analysis, const Timeline& timeline,
+                            prof::TimeWindow window, const LaunchIndex& launches);
 
   IntervalSet optimizer_, zeroGrad_, accumulation_, driver_;
   IntervalSet driverOrAsleep_;

@@ -27,8 +27,8 @@ struct Batches {
   std::vector<std::int64_t> handedNs;    ///< from there to the consumer
 };
 
-/// One batch on one thread: its stages follow one another there. Numbers begin again with each epoch, so that of epochs
-/// of one batch all have the same.
+/// One batch on one thread: its stages follow one another there. Numbers begin again with each
+/// epoch, so that of epochs of one batch all have the same.
 struct BatchTime {
   std::uint64_t number = 0;
   TimeNs startNs = 0;
@@ -38,7 +38,8 @@ struct BatchTime {
 class BatchTimes {
  public:
   void prepare(prof::ThreadId thread, std::uint64_t number, TimeNs start, TimeNs end) {
-    BatchTime& current = current_.try_emplace(thread, BatchTime{number, start, start}).first->second;
+    BatchTime& current =
+        current_.try_emplace(thread, BatchTime{number, start, start}).first->second;
     if (current.number != number) {
       finish(current);
       current = {number, start, end};
@@ -61,7 +62,8 @@ class BatchTimes {
       if (ends == ends_.end()) continue;
       const auto next = std::lower_bound(ends->second.begin(), ends->second.end(), endNs);
       // The time that the consumer came later than the batch was ready is not handing over.
-      if (next != ends->second.begin()) out_.handedNs.push_back(endNs - std::max(startNs, *std::prev(next)));
+      if (next != ends->second.begin())
+        out_.handedNs.push_back(endNs - std::max(startNs, *std::prev(next)));
     }
     return std::move(out_);
   }
@@ -87,9 +89,10 @@ Batches batchesOf(const Store& store, prof::TimeWindow window) {
   const prof::StringId put = store.find("put");
   const std::array noBatch{store.find(kLoaderChanges[0]), store.find(kLoaderChanges[1])};
   if (!loader) return {};
-  const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category, &Range::name,
-                                 &Range::payload, &Range::payloadType>(
-      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto category, auto name, auto payload, auto type) {
+  const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category,
+                                 &Range::name, &Range::payload, &Range::payloadType>(
+      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto category, auto name,
+                  auto payload, auto type) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (category[i] != loader || type[i] == prof::PayloadType::None) continue;
           if (std::find(noBatch.begin(), noBatch.end(), name[i]) != noBatch.end()) continue;
@@ -122,7 +125,8 @@ std::int64_t quickestOf(std::vector<std::int64_t> values) {
 
 std::uint32_t knobOr(const Analysis& analysis, std::string_view name, std::uint32_t otherwise) {
   for (const auto& [key, value] : analysis.of<ProgramFacts>().knobs) {
-    if (key == name && !value.empty()) std::from_chars(value.data(), value.data() + value.size(), otherwise);
+    if (key == name && !value.empty())
+      std::from_chars(value.data(), value.data() + value.size(), otherwise);
   }
   return otherwise;
 }
@@ -133,7 +137,8 @@ std::vector<TimeNs> epochBegins(const Store& store, prof::TimeWindow window) {
   std::vector<TimeNs> begins;
   const prof::StringId loader = store.find("loader"), wait = store.find("wait");
   if (!loader || !wait) return begins;
-  const auto status = store.scan<&Range::startNs, &Range::category, &Range::name, &Range::payload, &Range::payloadType>(
+  const auto status = store.scan<&Range::startNs, &Range::category, &Range::name, &Range::payload,
+                                 &Range::payloadType>(
       window, [&](std::uint64_t, auto start, auto category, auto name, auto payload, auto type) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           const bool isFirst = type[i] != prof::PayloadType::None && payload[i] == 0;
@@ -151,12 +156,15 @@ LoaderModel loaderModel(const Analysis& analysis, const Simulator::Model& model)
   if (!analysis.of<LoaderStats>().workersKnown) return loader;
   loader.workers = analysis.of<LoaderStats>().workers;
   loader.serial = loader.workers == 0;
-  loader.prefetch = std::max(1u, knobOr(analysis, changes::loaderPrefetch.info.name, loader.prefetch));
+  loader.prefetch =
+      std::max(1u, knobOr(analysis, changes::loaderPrefetch.info.name, loader.prefetch));
   loader.cpuShare = analysis.of<LoaderStats>().cpuShare;
   if (!loader.serial) {
     const Batches batches = batchesOf(*analysis.store, analysis.window);
-    loader.batchNs = batches.preparedNs.empty() ? analysis.of<LoaderStats>().batchNs() : medianOf(batches.preparedNs);
-    // The mean: a consumer that now and then waits long for a batch that is ready waits as long for any loader's.
+    loader.batchNs = batches.preparedNs.empty() ? analysis.of<LoaderStats>().batchNs()
+                                                : medianOf(batches.preparedNs);
+    // The mean: a consumer that now and then waits long for a batch that is ready waits as long for
+    // any loader's.
     loader.handoverNs = meanOf(batches.handedNs);
     loader.idleHandoverNs = std::min(loader.handoverNs, quickestOf(batches.handedNs));
     return loader;

@@ -29,21 +29,23 @@ using prof::StringId;
 using prof::TimeNs;
 using prof::TimeWindow;
 
-/// A trace without steps is replayed whole or not at all; it may have so many times kMostReplayedRows.
+/// A trace without steps is replayed whole or not at all; it may have so many times
+/// kMostReplayedRows.
 constexpr std::uint64_t kMostWithoutSteps = 4;
-/// A launch waited for room in its queue if it took this long, and so many times the usual call: calls that are merely
-/// slow stay below both.
+/// A launch waited for room in its queue if it took this long, and so many times the usual call:
+/// calls that are merely slow stay below both.
 constexpr std::int64_t kStuckCallNs = 50'000, kStuckCalls = 20;
-/// A batch was late if the wait for it took more than one part in so many of the time since the last one was ready.
-/// Handing over a ready batch takes less.
+/// A batch was late if the wait for it took more than one part in so many of the time since the
+/// last one was ready. Handing over a ready batch takes less.
 constexpr std::int64_t kLateParts = 20;
-/// Work that was launched in the window may run long after it. It is searched as far on either side as so many rows
-/// reach, which is all of a short trace.
+/// Work that was launched in the window may run long after it. It is searched as far on either side
+/// as so many rows reach, which is all of a short trace.
 constexpr double kMarginRows = kMostReplayedRows / 4.0;
 
 class Builder {
  public:
-  Builder(const Analysis& analysis, const Timeline& timeline, const ReplayedSteps& chosen, bool isCpu)
+  Builder(const Analysis& analysis, const Timeline& timeline, const ReplayedSteps& chosen,
+          bool isCpu)
       : analysis_(analysis),
         timeline_(timeline),
         window_(chosen.window),
@@ -63,7 +65,8 @@ class Builder {
     model.hostLostShare = hostLostShare();
     return true;
   }
-  /// The time that the typical step takes of each device, whichever of its queues work; the most that one takes.
+  /// The time that the typical step takes of each device, whichever of its queues work; the most
+  /// that one takes.
   [[nodiscard]] std::int64_t busyPerStep(const Simulator::Model& model) const;
 
  private:
@@ -89,7 +92,9 @@ class Builder {
     const LoaderStats& loader = analysis_.of<LoaderStats>();
     return std::max<std::int64_t>(1, loader.batchNs() / std::max(1u, loader.workers));
   }
-  [[nodiscard]] bool blocks(const Launched& item) const { return returned(item) >= item.span->endNs; }
+  [[nodiscard]] bool blocks(const Launched& item) const {
+    return returned(item) >= item.span->endNs;
+  }
 
   void pickProcess() {
     process_ = analysis_.steps.process;
@@ -106,7 +111,8 @@ class Builder {
     double most = 0;
     for (const DisplacedThread& thread : analysis_.of<CoreContention>().threads) {
       const double wanted = static_cast<double>(thread.ranNs + thread.lostNs);
-      if (launches_.isLaunching(thread.thread)) most = std::max(most, static_cast<double>(thread.lostNs) / wanted);
+      if (launches_.isLaunching(thread.thread))
+        most = std::max(most, static_cast<double>(thread.lostNs) / wanted);
     }
     return most;
   }
@@ -118,7 +124,8 @@ class Builder {
   [[nodiscard]] QueueRoom queueRoom(const Simulator::Model& model);
   [[nodiscard]] bool waitedForRoom(const QueueRoom& room, std::size_t node, std::int64_t callNs,
                                    std::int64_t usualNs) const;
-  static std::size_t lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to, std::size_t launched);
+  static std::size_t lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to,
+                             std::size_t launched);
   void noteCompletion(Simulator::Model& model, const HostItem& item, TimeNs end) const;
   [[nodiscard]] std::size_t stepAt(TimeNs t) const;
   [[nodiscard]] prof::DeviceId deviceOf(QueueId queue) const {
@@ -134,13 +141,15 @@ class Builder {
   bool cpuDevice_;
   prof::ProcessId process_;
   std::vector<Launched> work_;
-  std::unordered_map<QueueId, std::vector<TimeNs>> earlierEnds_;  ///< of work that was launched before the window
-  std::vector<prof::DeviceId> devices_;                           ///< by DeviceNode::queue
+  std::unordered_map<QueueId, std::vector<TimeNs>>
+      earlierEnds_;                      ///< of work that was launched before the window
+  std::vector<prof::DeviceId> devices_;  ///< by DeviceNode::queue
   std::vector<Item> items_;
   HostPhases phases_;
 };
 
-/// Work launched within the window, by launch; one launch of several pieces (a graph) gives several nodes.
+/// Work launched within the window, by launch; one launch of several pieces (a graph) gives several
+/// nodes.
 void Builder::collectNodes(Simulator::Model& model) {
   for (const DeviceSpan& span : timeline_.device) {
     const HostSpan* launch = launches_.find(span);
@@ -153,7 +162,8 @@ void Builder::collectNodes(Simulator::Model& model) {
     }
   }
   std::sort(work_.begin(), work_.end(), [](const Launched& a, const Launched& b) {
-    return std::tuple(a.launch->startNs, a.span->startNs) < std::tuple(b.launch->startNs, b.span->startNs);
+    return std::tuple(a.launch->startNs, a.span->startNs) <
+           std::tuple(b.launch->startNs, b.span->startNs);
   });
   std::unordered_map<QueueId, std::size_t> queues;
   for (const Launched& item : work_) {
@@ -175,7 +185,8 @@ void Builder::collectNodes(Simulator::Model& model) {
   model.queueNames.resize(queues.size());
   for (const DeviceAccount& device : analysis_.devices) {
     for (const QueueAccount& queue : device.queues) {
-      if (const auto at = queues.find(queue.id); at != queues.end()) model.queueNames[at->second] = queue.name;
+      if (const auto at = queues.find(queue.id); at != queues.end())
+        model.queueNames[at->second] = queue.name;
     }
   }
 }
@@ -193,10 +204,11 @@ void Builder::collectRepeats(Simulator::Model& model) const {
     if (work_[i].span->kind != DeviceSpanKind::Kernel) continue;
     Queue& queue = queues[model.nodes[i].queue];
     if (!queue.repeats) {
-      queue.repeats = std::make_unique<Repeats>(*analysis_.store, [&model, &queue](const Repeats::Run& run) {
-        for (std::size_t k = run.from + run.period; k < run.to; ++k)
-          model.joins[queue.nodes[k]] = queue.nodes[run.from + (k - run.from) % run.period];
-      });
+      queue.repeats =
+          std::make_unique<Repeats>(*analysis_.store, [&model, &queue](const Repeats::Run& run) {
+            for (std::size_t k = run.from + run.period; k < run.to; ++k)
+              model.joins[queue.nodes[k]] = queue.nodes[run.from + (k - run.from) % run.period];
+          });
     }
     queue.nodes.push_back(i);
     queue.repeats->add(work_[i].span->name, model.nodes[i].durNs);
@@ -213,11 +225,14 @@ void Builder::collectItems() {
     if (!launches_.isLaunching(span.thread) && span.thread != analysis_.steps.thread) continue;
     if (launches_.processOf(span.thread) != process_) continue;
     items_.push_back(
-        {&span, span.activity == Activity::Sync ? HostItemKind::Sync : HostItemKind::LoaderWait, kNowhere});
+        {&span, span.activity == Activity::Sync ? HostItemKind::Sync : HostItemKind::LoaderWait,
+         kNowhere});
   }
-  for (std::size_t i = 0; i < work_.size(); ++i) items_.push_back({work_[i].launch, HostItemKind::Launch, i});
+  for (std::size_t i = 0; i < work_.size(); ++i)
+    items_.push_back({work_[i].launch, HostItemKind::Launch, i});
   std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
-    return std::tuple(a.span->startNs, b.span->endNs, a.node) < std::tuple(b.span->startNs, a.span->endNs, b.node);
+    return std::tuple(a.span->startNs, b.span->endNs, a.node) <
+           std::tuple(b.span->startNs, a.span->endNs, b.node);
   });
   // A wait inside a wait is part of it.
   TimeNs waitsUntil = INT64_MIN;
@@ -243,7 +258,8 @@ void Builder::linkNodes(Simulator::Model& model) {
 }
 
 /// The last work to end while the host was held in [from, to].
-std::size_t Builder::lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to, std::size_t launched) {
+std::size_t Builder::lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to,
+                             std::size_t launched) {
   TimeNs latest = from;
   std::size_t found = kNowhere;
   // Work ends about in the order of its launches, so looking back this far finds it.
@@ -266,13 +282,15 @@ QueueRoom Builder::queueRoom(const Simulator::Model& model) {
       earlier[queue] = std::move(ends->second);
       earlierEnds_.erase(ends);
     }
-    launches.push_back({.queue = queue, .returnedNs = returned(work_[i]), .endNs = work_[i].span->endNs});
+    launches.push_back(
+        {.queue = queue, .returnedNs = returned(work_[i]), .endNs = work_[i].span->endNs});
   }
   return {std::move(earlier), launches};
 }
 
 /// A call that returns when its work is done waits for that instead.
-bool Builder::waitedForRoom(const QueueRoom& room, std::size_t node, std::int64_t callNs, std::int64_t usualNs) const {
+bool Builder::waitedForRoom(const QueueRoom& room, std::size_t node, std::int64_t callNs,
+                            std::int64_t usualNs) const {
   if (blocks(work_[node])) return false;
   return room.wasFull(node) || callNs > std::max(kStuckCallNs, kStuckCalls * usualNs);
 }
@@ -294,8 +312,8 @@ void Builder::fillItems(Simulator::Model& model) {
     item.node = from.node;
     item.step = stepAt(from.span->startNs);
     const TimeNs start = std::max(now, from.span->startNs);
-    const TimeNs end =
-        std::max(start, from.kind == HostItemKind::Launch ? returned(work_[from.node]) : from.span->endNs);
+    const TimeNs end = std::max(
+        start, from.kind == HostItemKind::Launch ? returned(work_[from.node]) : from.span->endNs);
     item.gapNs = start - now;
     item.call = from.span->name;
     if (const auto [name, isNew] = model.callNames.try_emplace(item.call); isNew)
@@ -306,23 +324,28 @@ void Builder::fillItems(Simulator::Model& model) {
     if (item.kind == HostItemKind::Launch) {
       if (waitedForRoom(room, from.node, item.durNs, usualCall)) {
         item.room = lastEnd(model, start, end, launched);
-        // Work from before the window may have made the room. It is not replayed, so the host does not wait for it.
-        item.durNs =
-            item.room != kNowhere ? end - model.nodes[item.room].measuredEndNs : room.behindWait(from.node, start, end);
+        // Work from before the window may have made the room. It is not replayed, so the host does
+        // not wait for it.
+        item.durNs = item.room != kNowhere ? end - model.nodes[item.room].measuredEndNs
+                                           : room.behindWait(from.node, start, end);
       }
       launched = std::max(launched, from.node + 1);
       item.blocks = blocks(work_[from.node]);
       if (isInPlace(work_[from.node])) phases_.fillWork(model.nodes[from.node], {start, end});
-      if (item.blocks) item.durNs = end - std::clamp(model.nodes[from.node].measuredEndNs, start, end);
+      if (item.blocks)
+        item.durNs = end - std::clamp(model.nodes[from.node].measuredEndNs, start, end);
     }
     if (item.kind == HostItemKind::Sync) {
       item.node = lastEnd(model, start, end, launched);
       item.durNs = end - (item.node == kNowhere ? start : model.nodes[item.node].measuredEndNs);
     }
     if (item.kind == HostItemKind::LoaderWait) {
-      const std::int64_t interval = lastReady == INT64_MIN ? end - window_.startNs : end - lastReady;
+      const std::int64_t interval =
+          lastReady == INT64_MIN ? end - window_.startNs : end - lastReady;
       item.handsOver = analysis_.of<LoaderStats>().hasTimeToSpare();
-      item.periodNs = item.durNs <= interval / kLateParts ? 0 : item.handsOver ? leastPeriodNs() : interval;
+      item.periodNs = item.durNs <= interval / kLateParts ? 0
+                      : item.handsOver                    ? leastPeriodNs()
+                                                          : interval;
       item.beginsEpoch = std::ranges::binary_search(epochs, from.span->startNs);
       lastReady = end;
     }
@@ -358,14 +381,16 @@ std::int64_t Builder::busyPerStep(const Simulator::Model& model) const {
   };
   std::vector<const Launched*> byStart;
   for (const Launched& item : work_) byStart.push_back(&item);
-  std::sort(byStart.begin(), byStart.end(),
-            [](const Launched* a, const Launched* b) { return a->span->startNs < b->span->startNs; });
+  std::sort(byStart.begin(), byStart.end(), [](const Launched* a, const Launched* b) {
+    return a->span->startNs < b->span->startNs;
+  });
   std::unordered_map<prof::DeviceId, Busy> byDevice;
   for (const Launched* item : byStart) {
     Busy& busy = byDevice[deviceOf(item->span->queue)];
     busy.sums.atNs.resize(model.steps, 0);
     const TimeNs from = std::max(busy.untilNs, item->span->startNs);
-    prof::addTo(busy.sums.atNs[stepAt(item->launch->startNs)], std::max<TimeNs>(0, item->span->endNs - from));
+    prof::addTo(busy.sums.atNs[stepAt(item->launch->startNs)],
+                std::max<TimeNs>(0, item->span->endNs - from));
     busy.untilNs = std::max(busy.untilNs, item->span->endNs);
   }
   std::int64_t most = 0;
@@ -381,7 +406,8 @@ std::int64_t Builder::busyPerStep(const Simulator::Model& model) const {
 }
 
 std::size_t Builder::stepAt(TimeNs t) const {
-  const auto it = std::partition_point(steps_.begin(), steps_.end(), [&](TimeNs start) { return start <= t; });
+  const auto it =
+      std::partition_point(steps_.begin(), steps_.end(), [&](TimeNs start) { return start <= t; });
   return it == steps_.begin() ? 0 : static_cast<std::size_t>(it - steps_.begin()) - 1;
 }
 
@@ -397,10 +423,11 @@ TimeNs marginNs(const Store& store) {
 
 std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
   const ReplayedSteps chosen = chooseReplayed(analysis);
-  if (timelineRows(*analysis.store) > kMostWithoutSteps * kMostReplayedRows && analysis.steps.all.empty())
+  if (timelineRows(*analysis.store) > kMostWithoutSteps * kMostReplayedRows &&
+      analysis.steps.all.empty())
     return nullptr;
-  const auto timeline =
-      loadTimeline(*analysis.store, widened(*analysis.store, chosen.window, marginNs(*analysis.store)));
+  const auto timeline = loadTimeline(
+      *analysis.store, widened(*analysis.store, chosen.window, marginNs(*analysis.store)));
   if (!timeline) return nullptr;
   auto model = std::make_unique<Simulator::Model>();
   model->steps = chosen.stepStarts.size();
@@ -408,7 +435,8 @@ std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
   model->hostCores = analysis.of<ProgramFacts>().hostCores;
   model->calibration = analysis.options.calibration;
   model->lostShare = lostToOthers(analysis.of<CoreContention>());
-  const bool cpuDevice = !analysis.devices.empty() && analysis.devices.front().kind == prof::DeviceKind::Cpu;
+  const bool cpuDevice =
+      !analysis.devices.empty() && analysis.devices.front().kind == prof::DeviceKind::Cpu;
   if (cpuDevice) model->queueCores = std::max(1u, analysis.devices.front().cores);
   Builder builder(analysis, *timeline, chosen, cpuDevice);
   if (!builder.build(*model)) return nullptr;

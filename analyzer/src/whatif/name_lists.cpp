@@ -27,8 +27,10 @@ std::string inFewWords(std::string_view name) {
 template <class Amount>
 std::string firstOf(const std::vector<std::pair<Amount, std::string_view>>& order) {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(order.size(), kNamedAtMost); ++i) names.push_back(inFewWords(order[i].second));
-  const std::string more = order.size() > names.size() ? fmt::format(", and {} more", order.size() - names.size()) : "";
+  for (std::size_t i = 0; i < std::min(order.size(), kNamedAtMost); ++i)
+    names.push_back(inFewWords(order[i].second));
+  const std::string more =
+      order.size() > names.size() ? fmt::format(", and {} more", order.size() - names.size()) : "";
   return fmt::format("{}{}", fmt::join(names, ", "), more);
 }
 

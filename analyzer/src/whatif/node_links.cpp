@@ -13,17 +13,21 @@ namespace {
 
 using prof::TimeNs;
 
-/// Work that starts within this of the end of another queue's work waited for that: devices take some microseconds.
+/// Work that starts within this of the end of another queue's work waited for that: devices take
+/// some microseconds.
 constexpr TimeNs kWokenWithinNs = 10'000;
-/// The usual gap between queued kernels is no longer than this, a convention: longer ones waited for something.
+/// The usual gap between queued kernels is no longer than this, a convention: longer ones waited
+/// for something.
 constexpr std::int64_t kMostUsualGapNs = 2'000;
 
-/// The gap where no work of the run waited behind other work: captures of A100s have 1.0 µs at least, usually 1.6.
+/// The gap where no work of the run waited behind other work: captures of A100s have 1.0 µs at
+/// least, usually 1.6.
 constexpr std::int64_t kUnseenGapNs = 1'000;
 
 class NodeLinks {
  public:
-  NodeLinks(std::span<DeviceNode> nodes, std::span<const RecordedWork> work, std::span<const prof::DeviceId> devices)
+  NodeLinks(std::span<DeviceNode> nodes, std::span<const RecordedWork> work,
+            std::span<const prof::DeviceId> devices)
       : nodes_(nodes), work_(work), devices_(devices), queueEndNs_(work.size()) {}
 
   void find() {
@@ -69,21 +73,27 @@ class NodeLinks {
   [[nodiscard]] bool foundQueueFree(std::size_t i) const {
     return nodes_[i].after == kNowhere && launchedNs(i) >= queueEndNs_[i];
   }
-  /// Work whose call began that shortly before its queue's end had not reached the device when the queue was free.
+  /// Work whose call began that shortly before its queue's end had not reached the device when the
+  /// queue was free.
   [[nodiscard]] bool isBoundByLaunch(std::size_t i, std::int64_t reachNs) const {
-    return foundQueueFree(i) || (nodes_[i].after == kNowhere && work_[i].calledNs + reachNs >= queueEndNs_[i]);
+    return foundQueueFree(i) ||
+           (nodes_[i].after == kNowhere && work_[i].calledNs + reachNs >= queueEndNs_[i]);
   }
 
   /// Work that another bound holds up had at most that gap, or its queue would have held it up.
   [[nodiscard]] std::int64_t mostGap(std::size_t i) const {
-    return queueEndNs_[i] == INT64_MIN ? INT64_MAX : std::max<std::int64_t>(0, work_[i].startNs - queueEndNs_[i]);
+    return queueEndNs_[i] == INT64_MIN
+               ? INT64_MAX
+               : std::max<std::int64_t>(0, work_[i].startNs - queueEndNs_[i]);
   }
 
-  /// A launch takes at least so long from its call to the device: the least that work took whose queue was free.
+  /// A launch takes at least so long from its call to the device: the least that work took whose
+  /// queue was free.
   [[nodiscard]] std::int64_t leastReach() const {
     std::int64_t least = INT64_MAX;
     for (std::size_t i = 0; i < work_.size(); ++i) {
-      if (foundQueueFree(i) && !work_[i].blocks) least = std::min(least, work_[i].startNs - work_[i].calledNs);
+      if (foundQueueFree(i) && !work_[i].blocks)
+        least = std::min(least, work_[i].startNs - work_[i].calledNs);
     }
     return least == INT64_MAX ? 0 : std::max<std::int64_t>(0, least);
   }
@@ -149,7 +159,8 @@ class NodeLinks {
   std::span<DeviceNode> nodes_;
   std::span<const RecordedWork> work_;
   std::span<const prof::DeviceId> devices_;
-  std::vector<TimeNs> queueEndNs_;  ///< for each piece of work, the end of the work before it on its queue
+  std::vector<TimeNs>
+      queueEndNs_;  ///< for each piece of work, the end of the work before it on its queue
 };
 
 }  // namespace

@@ -19,9 +19,10 @@ struct RecordedWork {
   bool inPlace = false;  ///< the caller executes it
 };
 
-/// Finds what each piece of work waited for: its launch, the work before it on its queue, or work on another queue. The
-/// latest of them bound its start; the others get the delays that are usual on this machine. Fills in the nodes'
-/// `after`, `behind`, `launchDelayNs`, `queueGapNs` and `afterGapNs`. `devices` has the device of each queue.
+/// Finds what each piece of work waited for: its launch, the work before it on its queue, or work
+/// on another queue. The latest of them bound its start; the others get the delays that are usual
+/// on this machine. Fills in the nodes' `after`, `behind`, `launchDelayNs`, `queueGapNs` and
+/// `afterGapNs`. `devices` has the device of each queue.
 void linkNodes(std::span<DeviceNode> nodes, std::span<const RecordedWork> work,
                std::span<const prof::DeviceId> devices);
 

@@ -13,13 +13,15 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// More than this makes no sense for any part, and keeps sums of durations far from the range of 64 bits.
+/// More than this makes no sense for any part, and keeps sums of durations far from the range of 64
+/// bits.
 constexpr double kMostFactor = 1000;
 
 std::optional<double> number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
   return value;
 }
 
@@ -54,7 +56,9 @@ bool hasNames(const ChangeInfo& info) {
 }
 
 prof::Result<Change> parseFactor(std::string_view text, std::size_t star) {
-  const auto wrong = [&](std::string_view why) { return prof::Error{fmt::format("'{}': {}", text, why)}; };
+  const auto wrong = [&](std::string_view why) {
+    return prof::Error{fmt::format("'{}': {}", text, why)};
+  };
   Change change;
   const std::string_view head = text.substr(0, star);
   const std::size_t colon = head.find(':');
@@ -66,11 +70,13 @@ prof::Result<Change> parseFactor(std::string_view text, std::size_t star) {
   change.factor = *factor;
   const ChangeType* type = findChangeType(change.target);
   if (type == nullptr || !isPart(type->info)) {
-    return wrong(fmt::format("there is no part '{}' to scale; parts are: {} (kernel:NAME*FACTOR for some kernels)",
-                             change.target, namesOf(", ", isPart)));
+    return wrong(fmt::format(
+        "there is no part '{}' to scale; parts are: {} (kernel:NAME*FACTOR for some kernels)",
+        change.target, namesOf(", ", isPart)));
   }
   if (colon != std::string_view::npos && !hasNames(type->info)) {
-    return wrong(fmt::format("{} has no names to choose from; {} have", change.target, namesOf(" and ", hasNames)));
+    return wrong(fmt::format("{} has no names to choose from; {} have", change.target,
+                             namesOf(" and ", hasNames)));
   }
   if (type->info.names == ChangeNames::Needed && change.pattern.empty())
     return wrong(fmt::format("name which {}s ({})", change.target, type->info.namesExample));
@@ -86,24 +92,28 @@ prof::Result<Change> parseFactor(std::string_view text, std::size_t star) {
 }
 
 prof::Result<Change> parseKnob(std::string_view text, std::size_t equals) {
-  const auto wrong = [&](std::string_view why) { return prof::Error{fmt::format("'{}': {}", text, why)}; };
+  const auto wrong = [&](std::string_view why) {
+    return prof::Error{fmt::format("'{}': {}", text, why)};
+  };
   Change change;
   change.target = text.substr(0, equals);
   change.value = text.substr(equals + 1);
   const ChangeInfo* info = findChange(change.target);
   if (info == nullptr || !isKnob(*info)) {
-    return wrong(fmt::format("there is no knob '{}' that can be simulated; knobs are: {}", change.target,
-                             namesOf(", ", isKnob)));
+    return wrong(fmt::format("there is no knob '{}' that can be simulated; knobs are: {}",
+                             change.target, namesOf(", ", isKnob)));
   }
   if (info->argument == ChangeArgument::Number) {
     const auto value = number(change.value);
     if (!value || *value < info->least || *value > info->most || std::floor(*value) != *value)
-      return wrong(fmt::format("{} needs a whole number from {} to {}", info->name, info->least, info->most));
+      return wrong(fmt::format("{} needs a whole number from {} to {}", info->name, info->least,
+                               info->most));
     change.factor = *value;
   } else if (change.value.empty()) {
     return wrong("a value is missing behind '='");
   } else if (!isOneOf(change.value, info->values)) {
-    return wrong(fmt::format("{} cannot be '{}'; it can be: {}", info->name, change.value, joined(info->values)));
+    return wrong(fmt::format("{} cannot be '{}'; it can be: {}", info->name, change.value,
+                             joined(info->values)));
   } else {
     change.value = firstWordFor(change.value);
   }
@@ -119,19 +129,21 @@ bool isOneOf(std::string_view value, std::span<const std::string_view> words) {
 std::string Change::text() const {
   if (!value.empty()) return target + "=" + value;
   const std::string_view quote = exact ? "\"" : "";
-  return fmt::format("{}{}{}{}{}*{}", target, pattern.empty() ? "" : ":", quote, pattern, quote, factor);
+  return fmt::format("{}{}{}{}{}*{}", target, pattern.empty() ? "" : ":", quote, pattern, quote,
+                     factor);
 }
 
 prof::Result<Change> parseChange(std::string_view text) {
   const std::size_t equals = text.find('=');
   const ChangeInfo* info = findChange(text.substr(0, equals));
   if (info != nullptr && !info->notReplayed.empty())
-    return prof::Error{fmt::format("'{}' cannot be replayed: {}; {}", text, info->notReplayed, info->instead)};
+    return prof::Error{
+        fmt::format("'{}' cannot be replayed: {}; {}", text, info->notReplayed, info->instead)};
   if (equals != std::string_view::npos) return parseKnob(text, equals);
   const std::size_t star = text.rfind('*');
   if (star != std::string_view::npos) return parseFactor(text, star);
-  return prof::Error{
-      fmt::format("'{}': expected KNOB=VALUE (loader.workers=4) or PART*FACTOR (kernel:gelu*0.5)", text)};
+  return prof::Error{fmt::format(
+      "'{}': expected KNOB=VALUE (loader.workers=4) or PART*FACTOR (kernel:gelu*0.5)", text)};
 }
 
 }  // namespace lacuna::analyzer

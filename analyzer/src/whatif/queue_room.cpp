@@ -9,15 +9,16 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// A queue that holds this part of the most that it ever held is full. A host that waits for room wakes when some of it
-/// is free, a quarter in our own runtime.
+/// A queue that holds this part of the most that it ever held is full. A host that waits for room
+/// wakes when some of it is free, a quarter in our own runtime.
 constexpr double kFull = 0.7;
 /// Queues hold about a thousand pieces of work. One that never held so many has never been full.
 constexpr std::int64_t kDeep = 64;
 
 }  // namespace
 
-QueueRoom::QueueRoom(std::vector<std::vector<prof::TimeNs>> earlierEnds, std::span<const Launch> launches)
+QueueRoom::QueueRoom(std::vector<std::vector<prof::TimeNs>> earlierEnds,
+                     std::span<const Launch> launches)
     : ends_(std::move(earlierEnds)), full_(launches.size(), 0) {
   std::vector<std::int64_t> launched(ends_.size()), most(ends_.size()), held;
   for (std::size_t queue = 0; queue < ends_.size(); ++queue)
@@ -40,7 +41,8 @@ QueueRoom::QueueRoom(std::vector<std::vector<prof::TimeNs>> earlierEnds, std::sp
   }
 }
 
-std::int64_t QueueRoom::behindWait(std::size_t launch, prof::TimeNs startNs, prof::TimeNs endNs) const {
+std::int64_t QueueRoom::behindWait(std::size_t launch, prof::TimeNs startNs,
+                                   prof::TimeNs endNs) const {
   const auto& ends = ends_[queues_[launch]];
   const auto behind = std::upper_bound(ends.begin(), ends.end(), endNs);
   return behind == ends.begin() ? endNs - startNs : endNs - std::max(startNs, *std::prev(behind));

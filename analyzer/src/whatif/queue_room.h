@@ -11,8 +11,8 @@
 
 namespace lacuna::analyzer {
 
-/// When queues were so full that a launch call had to wait for room. A host that is so far ahead of its device waits in
-/// its calls, and that is no work of its own.
+/// When queues were so full that a launch call had to wait for room. A host that is so far ahead of
+/// its device waits in its calls, and that is no work of its own.
 class QueueRoom {
  public:
   struct Launch {
@@ -23,10 +23,12 @@ class QueueRoom {
   /// `earlierEnds`: by queue, of work that was launched before all of these.
   QueueRoom(std::vector<std::vector<prof::TimeNs>> earlierEnds, std::span<const Launch> launches);
 
-  /// True when the queue held nearly as much as it ever did when the call returned, if that is much.
+  /// True when the queue held nearly as much as it ever did when the call returned, if that is
+  /// much.
   [[nodiscard]] bool wasFull(std::size_t launch) const { return full_[launch] != 0; }
   /// The rest of a call after the last end of work on its queue, which made room for it.
-  [[nodiscard]] std::int64_t behindWait(std::size_t launch, prof::TimeNs startNs, prof::TimeNs endNs) const;
+  [[nodiscard]] std::int64_t behindWait(std::size_t launch, prof::TimeNs startNs,
+                                        prof::TimeNs endNs) const;
 
  private:
   std::vector<std::vector<prof::TimeNs>> ends_;  ///< by queue, in order

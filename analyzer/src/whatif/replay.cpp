@@ -61,7 +61,8 @@ Completions Replay::pass() {
   for (const HostItem& item : scenario_.items) {
     play(item);
     std::int64_t& at = out.atNs[item.step];
-    at = std::max(at, std::max(host_, item.kind == HostItemKind::Launch ? end_[item.node] : INT64_MIN));
+    at = std::max(at,
+                  std::max(host_, item.kind == HostItemKind::Launch ? end_[item.node] : INT64_MIN));
   }
   prof::addTo(host_, base_.tailNs);
   std::int64_t latest = from;  // a step without items ends with the one before
@@ -76,7 +77,8 @@ void Replay::play(const HostItem& item) {
   const std::int64_t before = host_;
   if (item.kind == HostItemKind::Launch) {
     launch(item);
-    add(before, host_, {.kind = item.blocks ? DrawnStep::Kind::SyncWait : DrawnStep::Kind::Host, .name = {}});
+    add(before, host_,
+        {.kind = item.blocks ? DrawnStep::Kind::SyncWait : DrawnStep::Kind::Host, .name = {}});
   } else if (item.kind == HostItemKind::Sync) {
     if (item.node != kNowhere) host_ = std::max(host_, end_[item.node]);
     prof::addTo(host_, item.durNs);
@@ -92,7 +94,8 @@ void Replay::add(std::int64_t startNs, std::int64_t endNs, DrawnStep::Stretch st
   stretch.startNs = std::max(startNs, from_) - from_;
   stretch.endNs = std::min(endNs, to_) - from_;
   const bool onHost = stretch.kind != DrawnStep::Kind::Work;
-  if (onHost && !drawn_->empty() && drawn_->back().kind == stretch.kind && drawn_->back().endNs == stretch.startNs) {
+  if (onHost && !drawn_->empty() && drawn_->back().kind == stretch.kind &&
+      drawn_->back().endNs == stretch.startNs) {
     drawn_->back().endNs = stretch.endNs;
   } else {
     drawn_->push_back(stretch);
@@ -107,7 +110,8 @@ void Replay::launch(const HostItem& item) {
     end_[item.node] = std::max(host_, queueEnd_[node.queue]);
     return;
   }
-  std::int64_t start = std::max(host_ + node.launchDelayNs, queueEnd_[node.queue] + node.queueGapNs);
+  std::int64_t start =
+      std::max(host_ + node.launchDelayNs, queueEnd_[node.queue] + node.queueGapNs);
   if (node.after != kNowhere) start = std::max(start, end_[node.after] + node.afterGapNs);
   end_[item.node] = start + node.durNs;
   queueEnd_[node.queue] = std::max(queueEnd_[node.queue], end_[item.node]);
@@ -121,8 +125,10 @@ namespace {
 
 /// The time in which the workers prepare the batches of a step.
 std::int64_t preparedNsPerStep(const Scenario& scenario) {
-  const auto batches = std::ranges::count(scenario.items, HostItemKind::LoaderWait, &HostItem::kind);
-  const double perWorker = static_cast<double>(batches) / static_cast<double>(std::max(1u, scenario.loader.workers));
+  const auto batches =
+      std::ranges::count(scenario.items, HostItemKind::LoaderWait, &HostItem::kind);
+  const double perWorker =
+      static_cast<double>(batches) / static_cast<double>(std::max(1u, scenario.loader.workers));
   return prof::wholeOf<std::int64_t>(perWorker * static_cast<double>(scenario.loader.batchNs) /
                                      static_cast<double>(scenario.base->steps));
 }
@@ -138,15 +144,18 @@ std::int64_t replayUnshared(const Scenario& scenario) {
   return std::max(run.pass().typicalNs(), preparedNsPerStep(scenario));
 }
 
-/// In shorter steps workers are busier, and that makes steps longer. So the step lies between any one and the step that
-/// follows from it.
+/// In shorter steps workers are busier, and that makes steps longer. So the step lies between any
+/// one and the step that follows from it.
 SharedStep onSharedCores(const Scenario& scenario) {
   if (!CoreSharing::applies(scenario)) return {replayUnshared(scenario), {}};
   const CoreSharing sharing(scenario);
-  const auto followingNs = [&](const Stretch& by) { return replayUnshared(stretched(scenario, by)); };
+  const auto followingNs = [&](const Stretch& by) {
+    return replayUnshared(stretched(scenario, by));
+  };
   std::int64_t leastNs = followingNs(sharing.alone());
   std::int64_t mostNs = std::max(leastNs, followingNs(sharing.against(leastNs)));
-  while (static_cast<double>(mostNs - leastNs) > std::max(1.0, kSettled * static_cast<double>(mostNs))) {
+  while (static_cast<double>(mostNs - leastNs) >
+         std::max(1.0, kSettled * static_cast<double>(mostNs))) {
     const std::int64_t stepNs = leastNs + (mostNs - leastNs) / 2;
     (followingNs(sharing.against(stepNs)) > stepNs ? leastNs : mostNs) = stepNs;
   }

@@ -10,9 +10,10 @@
 
 namespace lacuna::analyzer {
 
-/// When batches become ready. As recorded: in time where the consumer did not wait, at the recorded pace where it did,
-/// or as long after the consumer's asking as recorded where handing them over takes so long. With a changed loader each
-/// worker takes the next batch when it is done, never further ahead than the prefetch depth.
+/// When batches become ready. As recorded: in time where the consumer did not wait, at the recorded
+/// pace where it did, or as long after the consumer's asking as recorded where handing them over
+/// takes so long. With a changed loader each worker takes the next batch when it is done, never
+/// further ahead than the prefetch depth.
 class LoaderLine {
  public:
   explicit LoaderLine(const Scenario& scenario);
@@ -56,16 +57,16 @@ class Replay {
   std::int64_t to_ = 0;
 };
 
-/// The typical step where the training and the loader's workers share the host's cores, and how much longer its parts
-/// take than they were recorded.
+/// The typical step where the training and the loader's workers share the host's cores, and how
+/// much longer its parts take than they were recorded.
 struct SharedStep {
   std::int64_t ns = 0;
   Stretch by;
 };
 SharedStep onSharedCores(const Scenario& scenario);
 
-/// The typical step of the replay, on shared cores. A changed loader is replayed twice: the first pass fills its
-/// pipeline.
+/// The typical step of the replay, on shared cores. A changed loader is replayed twice: the first
+/// pass fills its pipeline.
 std::int64_t replay(const Scenario& scenario);
 
 /// The same with cores for all.

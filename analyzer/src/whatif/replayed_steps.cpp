@@ -11,8 +11,8 @@ namespace lacuna::analyzer {
 
 namespace {
 
-/// The most steps that follow each other, of these. A replay needs all that happens from its first step to its last,
-/// and of plain steps that is not recorded.
+/// The most steps that follow each other, of these. A replay needs all that happens from its first
+/// step to its last, and of plain steps that is not recorded.
 std::vector<Step> longestRun(const std::vector<Step>& steps) {
   std::size_t from = 0, best = 0, most = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -51,7 +51,8 @@ ReplayedSteps chooseReplayed(const Analysis& analysis) {
     prof::TimeWindow window = analysis.window;
     for (const DeviceAccount& device : analysis.devices) {
       const bool first = &device == &analysis.devices.front();
-      window.startNs = first ? device.window.startNs : std::min(window.startNs, device.window.startNs);
+      window.startNs =
+          first ? device.window.startNs : std::min(window.startNs, device.window.startNs);
       window.endNs = first ? device.window.endNs : std::max(window.endNs, device.window.endNs);
     }
     return {window, {window.startNs}};
@@ -60,7 +61,8 @@ ReplayedSteps chooseReplayed(const Analysis& analysis) {
                        static_cast<double>(std::max<prof::TimeNs>(1, all.endNs - all.startNs));
   const double rows = perNs * static_cast<double>(steps.back().endNs - steps.front().startNs);
   if (rows > static_cast<double>(kMostReplayedRows)) {
-    const auto keep = static_cast<std::size_t>(static_cast<double>(steps.size()) * kMostReplayedRows / rows);
+    const auto keep =
+        static_cast<std::size_t>(static_cast<double>(steps.size()) * kMostReplayedRows / rows);
     steps.resize(std::max<std::size_t>(1, keep));
   }
   ReplayedSteps chosen{{steps.front().startNs, steps.back().endNs}, {}};

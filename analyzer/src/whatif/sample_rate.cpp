@@ -18,7 +18,8 @@ constexpr double kSecondNs = 1e9;
 double samplesPerSecond(const Analysis& analysis) {
   double batch = 0;
   for (const auto& [key, value] : analysis.of<ProgramFacts>().knobs) {
-    if (key == changes::batch.info.name) std::from_chars(value.data(), value.data() + value.size(), batch);
+    if (key == changes::batch.info.name)
+      std::from_chars(value.data(), value.data() + value.size(), batch);
   }
   const double stepNs = static_cast<double>(analysis.meanStepNs());
   if (analysis.steps.all.empty() || batch <= 0 || stepNs <= 0) return 0;

@@ -6,8 +6,8 @@ namespace lacuna::analyzer {
 
 struct Analysis;
 
-/// Samples per second of all processes, from the batch that the program announced and from one step's begin to the next
-/// one's; 0: not known.
+/// Samples per second of all processes, from the batch that the program announced and from one
+/// step's begin to the next one's; 0: not known.
 double samplesPerSecond(const Analysis& analysis);
 
 }  // namespace lacuna::analyzer

@@ -29,7 +29,8 @@ Idle idleOf(const Scenario& scenario, std::int64_t measuredNs) {
   const auto share = [&](const std::vector<DeviceNode>& nodes, std::int64_t stepNs) {
     double busy = 0;
     for (const DeviceNode& node : nodes) busy += static_cast<double>(node.durNs);
-    const double step = std::max(1.0, static_cast<double>(stepNs) * static_cast<double>(base.steps));
+    const double step =
+        std::max(1.0, static_cast<double>(stepNs) * static_cast<double>(base.steps));
     return std::clamp(1 - busy / step, 0.0, 1.0);
   };
   const double before = share(base.nodes, measuredNs);
@@ -38,13 +39,14 @@ Idle idleOf(const Scenario& scenario, std::int64_t measuredNs) {
   return {.before = before, .goes = std::clamp(before - after, 0.0, before)};
 }
 
-/// A CPU that was left waiting computes slower when its work comes: it was asleep, and its caches hold other things.
-/// Measured: 5 to 23 % after 10 ms. As far as a change takes the waiting away, work takes as long as its like in the
-/// quickest steps.
+/// A CPU that was left waiting computes slower when its work comes: it was asleep, and its caches
+/// hold other things. Measured: 5 to 23 % after 10 ms. As far as a change takes the waiting away,
+/// work takes as long as its like in the quickest steps.
 void warmUp(Scenario& scenario, GainLimits& limits) {
   const Simulator::Model& base = *scenario.base;
   const double cpuShare = scenario.loader.cpuShare;
-  if (!scenario.pipelined || base.queueCores == 0 || cpuShare < 0 || cpuShare > kComputingLoader) return;
+  if (!scenario.pipelined || base.queueCores == 0 || cpuShare < 0 || cpuShare > kComputingLoader)
+    return;
   const std::int64_t measuredNs = base.measured.typicalNs();
   const Idle idle = idleOf(scenario, measuredNs);
   if (idle.before <= 0) return;
@@ -52,20 +54,23 @@ void warmUp(Scenario& scenario, GainLimits& limits) {
   double gained = 0;
   for (const DeviceNode& node : scenario.nodes)
     gained += static_cast<double>(node.durNs) * warmer * (1 - node.warmShare);
-  // A wait costs more than its cooling. Where more would be gained, the steps differ for other reasons.
+  // A wait costs more than its cooling. Where more would be gained, the steps differ for other
+  // reasons.
   const double most = idle.goes * static_cast<double>(measuredNs) * static_cast<double>(base.steps);
-  limits.atMost({.name = "warming",
-                 .reason = "work on a CPU that no longer waits gains no more than the waiting that goes",
-                 .of = GainLimit::Of::Warming},
-                perStep(gained, base), perStep(most, base));
+  limits.atMost(
+      {.name = "warming",
+       .reason = "work on a CPU that no longer waits gains no more than the waiting that goes",
+       .of = GainLimit::Of::Warming},
+      perStep(gained, base), perStep(most, base));
   if (gained > most) warmer *= most / gained;
   for (DeviceNode& node : scenario.nodes) {
     node.durNs = scaled(node.durNs, 1 - warmer * (1 - node.warmShare));
   }
 }
 
-/// A quicker host lets queues run side by side whose work it launched one after the other. The program's own waits
-/// between them show only where they held something up. So queues keep the order that was recorded.
+/// A quicker host lets queues run side by side whose work it launched one after the other. The
+/// program's own waits between them show only where they held something up. So queues keep the
+/// order that was recorded.
 void keepQueueOrder(Scenario& scenario) {
   for (DeviceNode& node : scenario.nodes) {
     if (node.after != kNowhere) continue;
@@ -81,8 +86,8 @@ bool removesStalls(const Simulator::Model& model, std::span<const Change> change
   });
 }
 
-Scenario changed(const Simulator::Model& model, std::span<const Change> changes, Bound bound, bool unstalls,
-                 bool steadily, GainLimits& limits) {
+Scenario changed(const Simulator::Model& model, std::span<const Change> changes, Bound bound,
+                 bool unstalls, bool steadily, GainLimits& limits) {
   const std::vector<DeviceNode>& nodes = steadily ? model.steady.nodes : model.nodes;
   const std::vector<HostItem>& items = steadily ? model.steady.items : model.items;
   Scenario scenario{&model, nodes, items, std::vector<char>(nodes.size(), 0), model.loader};
@@ -90,10 +95,13 @@ Scenario changed(const Simulator::Model& model, std::span<const Change> changes,
   scenario.bound = bound;
   scenario.pipelined = unstalls && model.loader.canBePlayed();
   for (const Change& change : changes) {
-    if (const ChangeType& type = typeOf(change); type.apply != nullptr) type.apply(scenario, change, bound);
+    if (const ChangeType& type = typeOf(change); type.apply != nullptr)
+      type.apply(scenario, change, bound);
   }
-  const bool ordered = std::ranges::any_of(changes, [](const Change& change) { return typeOf(change).ordersQueues; });
-  if (!ordered && std::ranges::any_of(changes, hastensHost) && scenario.items != items) keepQueueOrder(scenario);
+  const bool ordered = std::ranges::any_of(
+      changes, [](const Change& change) { return typeOf(change).ordersQueues; });
+  if (!ordered && std::ranges::any_of(changes, hastensHost) && scenario.items != items)
+    keepQueueOrder(scenario);
   scenario.touched = scenario.touched || scenario.nodes != nodes || scenario.items != items;
   warmUp(scenario, limits);
   return scenario;
@@ -106,7 +114,8 @@ bool hastensHost(const Change& change) {
   return type.hastensHost != nullptr && type.hastensHost(change);
 }
 
-Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> changes, Bound bound, GainLimits* limits) {
+Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> changes, Bound bound,
+                    GainLimits* limits) {
   const bool unstalls = removesStalls(model, changes);
   GainLimits unseen;
   GainLimits& seen = limits == nullptr ? unseen : *limits;

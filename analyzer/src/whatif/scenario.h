@@ -11,8 +11,8 @@
 
 namespace lacuna::analyzer {
 
-/// Workers that compute for more than this share of a batch's preparation keep the cores awake, and shared. Loaders
-/// either read or decode, so few lie near it.
+/// Workers that compute for more than this share of a batch's preparation keep the cores awake, and
+/// shared. Loaders either read or decode, so few lie near it.
 inline constexpr double kComputingLoader = 0.5;
 
 /// Which end of a calibrated factor is played.
@@ -25,8 +25,9 @@ struct Scenario {
   std::vector<HostItem> items;
   std::vector<char> removed;  ///< by node
   LoaderModel loader;
-  bool pipelined = false;  ///< batches are prepared by workers of the model, not at the recorded pace
-  bool touched = false;    ///< a change altered something
+  bool pipelined =
+      false;             ///< batches are prepared by workers of the model, not at the recorded pace
+  bool touched = false;  ///< a change altered something
   bool unstalled = false;  ///< changes take waits away, so that steady steps are what is replayed
   Bound bound = Bound::Likely;
 };

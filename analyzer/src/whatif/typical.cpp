@@ -12,10 +12,11 @@ namespace {
 
 /// Fewer steps of one kind have no typical one: a median of four is a mean of two.
 constexpr std::size_t kAlike = 5;
-/// One in so many is as quick as the quickest that are no accident: kernels of a warm CPU were within 9 % of that.
+/// One in so many is as quick as the quickest that are no accident: kernels of a warm CPU were
+/// within 9 % of that.
 constexpr std::size_t kQuickestRuns = 10;
-/// Steps that nothing stalls still take a little more than the medians of their pieces add up to. So much is allowed
-/// for that: a convention.
+/// Steps that nothing stalls still take a little more than the medians of their pieces add up to.
+/// So much is allowed for that: a convention.
 constexpr double kMostDisturbed = 1.04;
 /// Fewer completions have no median; their mean counts.
 constexpr std::size_t kFewestCompletions = 4;
@@ -35,7 +36,8 @@ constexpr std::size_t kQuarters = 4, kUpperQuartile = 3;
 std::vector<std::size_t> beginsOf(const Simulator::Model& model) {
   std::vector<std::size_t> begins(model.steps + 1, model.items.size());
   for (std::size_t i = model.items.size(); i-- > 0;) begins[model.items[i].step] = i;
-  for (std::size_t step = model.steps; step-- > 0;) begins[step] = std::min(begins[step], begins[step + 1]);
+  for (std::size_t step = model.steps; step-- > 0;)
+    begins[step] = std::min(begins[step], begins[step + 1]);
   return begins;
 }
 
@@ -49,8 +51,8 @@ std::uint64_t signature(const Simulator::Model& model, std::size_t from, std::si
   return hash;
 }
 
-/// The longest that a step may be, as a multiple of the medians of its pieces. The limit is higher where other programs
-/// used the cores, because no change of the program gives that back.
+/// The longest that a step may be, as a multiple of the medians of its pieces. The limit is higher
+/// where other programs used the cores, because no change of the program gives that back.
 double mostDisturbed(double lostShare) {
   return std::max(kMostDisturbed, 1 / (1 - lostShare));
 }
@@ -64,25 +66,26 @@ double typicalOf(const std::vector<std::int64_t>& values) {
     for (std::size_t k = 0; k < length; ++k) sum += static_cast<double>(values[i + k]);
     runs.push_back(sum / static_cast<double>(length));
   }
-  std::nth_element(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2), runs.end());
+  std::nth_element(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2),
+                   runs.end());
   return runs[runs.size() / 2];
 }
 
 /// Steps of the same program: the same sort of item, of the same name, at each position.
 class Alike {
  public:
-  /// `lostShare`: of the time that the program's threads wanted to run, what other programs took. No change gives that
-  /// back.
-  Alike(SteadyProgram& model, const std::vector<std::size_t>& begins, const std::vector<std::size_t>& steps,
-        double lostShare)
+  /// `lostShare`: of the time that the program's threads wanted to run, what other programs took.
+  /// No change gives that back.
+  Alike(SteadyProgram& model, const std::vector<std::size_t>& begins,
+        const std::vector<std::size_t>& steps, double lostShare)
       : model_(model),
         begins_(begins),
         steps_(steps),
         lostShare_(lostShare),
         count_(begins[steps.front() + 1] - begins[steps.front()]) {}
 
-  /// Gives one field its median over the steps, position by position, scaled up to the median of the steps' sums as far
-  /// as that is what steady steps show.
+  /// Gives one field its median over the steps, position by position, scaled up to the median of
+  /// the steps' sums as far as that is what steady steps show.
   template <class Pick>
   void level(HostItemKind kind, bool isPiece, Pick&& pick) {
     std::vector<std::size_t> positions;
@@ -101,16 +104,19 @@ class Alike {
       medians.push_back(medianOf(values));
       prof::addTo(sumOfMedians, medians.back());
     }
-    const double scale = sumOfMedians <= 0 ? 1 : typicalOf(sums) / static_cast<double>(sumOfMedians);
+    const double scale =
+        sumOfMedians <= 0 ? 1 : typicalOf(sums) / static_cast<double>(sumOfMedians);
     const double most = mostDisturbed(lostShare_);
     if (isPiece) noteLimit(static_cast<double>(sumOfMedians), scale, most);
     for (std::size_t p = 0; p < positions.size(); ++p) {
-      const auto value = prof::wholeOf<std::int64_t>(static_cast<double>(medians[p]) * std::clamp(scale, 1.0, most));
+      const auto value = prof::wholeOf<std::int64_t>(static_cast<double>(medians[p]) *
+                                                     std::clamp(scale, 1.0, most));
       for (const std::size_t step : steps_) pick(begins_[step] + positions[p]) = value;
     }
   }
-  /// The share of its typical time that a node takes where its like is quickest. Before its time is levelled. Where
-  /// other programs used the cores the quickest are those that they let run, and show nothing of caches.
+  /// The share of its typical time that a node takes where its like is quickest. Before its time is
+  /// levelled. Where other programs used the cores the quickest are those that they let run, and
+  /// show nothing of caches.
   void learnWarmShares() {
     std::vector<std::int64_t> values(steps_.size());
     for (std::size_t i = 0; i < count_; ++i) {
@@ -120,9 +126,11 @@ class Alike {
       };
       for (std::size_t s = 0; s < steps_.size(); ++s) values[s] = nodeOf(steps_[s]).durNs;
       std::sort(values.begin(), values.end());
-      const auto typical = static_cast<double>(std::max<std::int64_t>(1, values[values.size() / 2]));
+      const auto typical =
+          static_cast<double>(std::max<std::int64_t>(1, values[values.size() / 2]));
       const double share =
-          std::min(1.0, static_cast<double>(values[values.size() / kQuickestRuns]) / typical / (1 - lostShare_));
+          std::min(1.0, static_cast<double>(values[values.size() / kQuickestRuns]) / typical /
+                            (1 - lostShare_));
       for (const std::size_t step : steps_) nodeOf(step).warmShare = share;
     }
   }
@@ -131,8 +139,9 @@ class Alike {
     level(kind, isPiece, [&](std::size_t i) -> std::int64_t& { return model_.items[i].*field; });
   }
   void levelNodes(std::int64_t DeviceNode::*field) {
-    level(HostItemKind::Launch, field == &DeviceNode::durNs,
-          [&](std::size_t i) -> std::int64_t& { return model_.nodes[model_.items[i].node].*field; });
+    level(HostItemKind::Launch, field == &DeviceNode::durNs, [&](std::size_t i) -> std::int64_t& {
+      return model_.nodes[model_.items[i].node].*field;
+    });
   }
 
  private:
@@ -153,20 +162,21 @@ class Alike {
   std::size_t count_;
 };
 
-void levelSteps(SteadyProgram& model, const std::vector<std::size_t>& begins, const std::vector<std::size_t>& steps,
-                double lostShare, bool loaderInStep) {
+void levelSteps(SteadyProgram& model, const std::vector<std::size_t>& begins,
+                const std::vector<std::size_t>& steps, double lostShare, bool loaderInStep) {
   Alike alike(model, begins, steps, lostShare);
   std::vector<HostItemKind> kinds{HostItemKind::Launch, HostItemKind::Sync};
-  // Workers make some steps wait and others not; the median of that would be a loader that nobody waits for.
+  // Workers make some steps wait and others not; the median of that would be a loader that nobody
+  // waits for.
   if (loaderInStep) kinds.push_back(HostItemKind::LoaderWait);
   for (const HostItemKind kind : kinds) {
-    for (const auto field :
-         {&HostItem::gapNs, &HostItem::driverNs, &HostItem::betweenNs, &HostItem::durNs, &HostItem::periodNs})
+    for (const auto field : {&HostItem::gapNs, &HostItem::driverNs, &HostItem::betweenNs,
+                             &HostItem::durNs, &HostItem::periodNs})
       alike.levelItems(kind, field);
   }
   alike.learnWarmShares();
-  for (const auto field :
-       {&DeviceNode::durNs, &DeviceNode::launchDelayNs, &DeviceNode::queueGapNs, &DeviceNode::afterGapNs})
+  for (const auto field : {&DeviceNode::durNs, &DeviceNode::launchDelayNs, &DeviceNode::queueGapNs,
+                           &DeviceNode::afterGapNs})
     alike.levelNodes(field);
 }
 
@@ -197,12 +207,15 @@ std::int64_t Completions::typicalNs() const {
 
 std::int64_t Simulator::Model::shortenedNs(const Completions& changed) const {
   if (replayed.totalNs <= 0) return changed.typicalNs();
-  const double takenNs = static_cast<double>(replayed.totalNs) - static_cast<double>(changed.totalNs);
+  const double takenNs =
+      static_cast<double>(replayed.totalNs) - static_cast<double>(changed.totalNs);
   const auto typicalNs = static_cast<double>(baseNs);
-  // A typical step is shorter than the mean one, or longer; it loses no more than its share, and no more than the mean.
+  // A typical step is shorter than the mean one, or longer; it loses no more than its share, and no
+  // more than the mean.
   const double ofItsShare = takenNs * typicalNs / static_cast<double>(replayed.totalNs);
   const double ofTheMean = takenNs / static_cast<double>(steps);
-  return prof::wholeOf<std::int64_t>(typicalNs - (takenNs > 0 ? std::min(ofItsShare, ofTheMean) : ofTheMean));
+  return prof::wholeOf<std::int64_t>(typicalNs -
+                                     (takenNs > 0 ? std::min(ofItsShare, ofTheMean) : ofTheMean));
 }
 
 /// From the interquartile range of the runs of steps; runs that overlap count once.
@@ -211,34 +224,38 @@ double stepNoise(const Completions& completions) {
   const auto runs = runsOf(completions);
   const double middle = std::max(1.0, runs[runs.size() / 2]);
   const double sigma =
-      (runs[runs.size() * kUpperQuartile / kQuarters] - runs[runs.size() / kQuarters]) / kQuartilesApart;
-  return sigma / middle / std::sqrt(static_cast<double>(runs.size()) / static_cast<double>(completions.runLength));
+      (runs[runs.size() * kUpperQuartile / kQuarters] - runs[runs.size() / kQuarters]) /
+      kQuartilesApart;
+  return sigma / middle /
+         std::sqrt(static_cast<double>(runs.size()) / static_cast<double>(completions.runLength));
 }
 
 SteadyProgram steadyProgram(const Simulator::Model& model) {
   SteadyProgram steady{model.nodes, model.items, {}};
   const double most = mostDisturbed(model.lostShare);
   const bool others = most > kMostDisturbed;
-  steady.limit = {.name = "pieces",
-                  .reason = others
-                                ? "other programs took cores, which no change gives back: pieces may take longer than "
-                                  "their medians by as much"
-                                : "steady steps take little more than the medians of their pieces add up to",
-                  .of = GainLimit::Of::Pieces,
-                  .constant = others ? NamedNumber{"1 / (1 − lost share)", most} : LACUNA_NAMED(kMostDisturbed),
-                  .isMost = true};
+  steady.limit = {
+      .name = "pieces",
+      .reason = others ? "other programs took cores, which no change gives back: pieces may take "
+                         "longer than their medians by as much"
+                       : "steady steps take little more than the medians of their pieces add up to",
+      .of = GainLimit::Of::Pieces,
+      .constant = others ? NamedNumber{"1 / (1 − lost share)", most} : LACUNA_NAMED(kMostDisturbed),
+      .isMost = true};
   const auto begins = beginsOf(model);
   std::map<std::uint64_t, std::vector<std::size_t>> kinds;
   for (std::size_t step = 0; step < model.steps; ++step)
     kinds[signature(model, begins[step], begins[step + 1])].push_back(step);
   for (const auto& [hash, steps] : kinds) {
-    if (steps.size() >= kAlike) levelSteps(steady, begins, steps, model.lostShare, model.loader.serial);
+    if (steps.size() >= kAlike)
+      levelSteps(steady, begins, steps, model.lostShare, model.loader.serial);
   }
   const auto perStep = [&](std::int64_t& ns) { ns /= static_cast<std::int64_t>(model.steps); };
   perStep(steady.limit.beforeNs);
   perStep(steady.limit.limitNs);
   perStep(steady.limit.afterNs);
-  if (steady.limit.isHeld()) steady.limit.limitNs = steady.limit.afterNs;  // some of the pieces are at theirs
+  if (steady.limit.isHeld())
+    steady.limit.limitNs = steady.limit.afterNs;  // some of the pieces are at theirs
   return steady;
 }
 

@@ -73,7 +73,8 @@ class ChildGuard {
   }
   ~ChildGuard() {
     runningChild = 0;
-    for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
+    for (std::size_t i = 0; i < kSignals.size(); ++i)
+      ::sigaction(kSignals[i], &before_[i], nullptr);
   }
   ChildGuard(const ChildGuard&) = delete;
   ChildGuard& operator=(const ChildGuard&) = delete;
@@ -84,7 +85,8 @@ class ChildGuard {
 };
 
 /// Answers the error of the system; 0: it runs.
-int spawnSelf(const std::vector<std::string>& words, const Pipe& out, const Pipe& err, pid_t& child) {
+int spawnSelf(const std::vector<std::string>& words, const Pipe& out, const Pipe& err,
+              pid_t& child) {
   std::vector<char*> argv{const_cast<char*>("lacuna")};
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -93,7 +95,8 @@ int spawnSelf(const std::vector<std::string>& words, const Pipe& out, const Pipe
   int error = ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   if (error == 0) error = ::posix_spawn_file_actions_adddup2(&actions, out.writer(), STDOUT_FILENO);
   if (error == 0) error = ::posix_spawn_file_actions_adddup2(&actions, err.writer(), STDERR_FILENO);
-  if (error == 0) error = ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  if (error == 0)
+    error = ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   return error;
 }
@@ -108,8 +111,10 @@ class ChildReader {
 
   void readAll(ChildResult& result) {
     while (out_.reader() >= 0 || err_.reader() >= 0) {
-      std::array<pollfd, 4> files{
-          {{out_.reader(), POLLIN, 0}, {err_.reader(), POLLIN, 0}, {inboxFile(), POLLIN, 0}, {answersFile(), 0, 0}}};
+      std::array<pollfd, 4> files{{{out_.reader(), POLLIN, 0},
+                                   {err_.reader(), POLLIN, 0},
+                                   {inboxFile(), POLLIN, 0},
+                                   {answersFile(), 0, 0}}};
       const int ready = ::poll(files.data(), files.size(), waitMs());
       if (ready < 0 && errno != EINTR) return static_cast<void>(::kill(child_, SIGKILL));
       if (deadline_ && Clock::now() >= *deadline_) end(ChildResult::End::TookTooLong);
@@ -117,7 +122,8 @@ class ChildReader {
       if (files[0].revents != 0) take(out_, result.out);
       if (files[1].revents != 0) take(err_, result.err);
       if (files[2].revents != 0) inbox_.receive();
-      if (inbox_.isCancelled() || (files[3].revents & (POLLERR | POLLHUP)) != 0) end(ChildResult::End::Cancelled);
+      if (inbox_.isCancelled() || (files[3].revents & (POLLERR | POLLHUP)) != 0)
+        end(ChildResult::End::Cancelled);
     }
   }
   [[nodiscard]] std::optional<ChildResult::End> ended() const { return ended_; }
@@ -129,7 +135,8 @@ class ChildReader {
 
   [[nodiscard]] int waitMs() const {
     if (!deadline_) return -1;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now()).count();
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now()).count();
     return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
   }
 
@@ -140,7 +147,8 @@ class ChildReader {
     if (got <= 0) return pipe.closeReader();
     const auto size = static_cast<std::size_t>(got);
     head.bytes += size;
-    head.text.append(bytes.data(), std::min(size, bounds_.bytes - std::min(bounds_.bytes, head.text.size())));
+    head.text.append(bytes.data(),
+                     std::min(size, bounds_.bytes - std::min(bounds_.bytes, head.text.size())));
   }
 
   /// Asks the child to end; the second time ends it.
@@ -175,7 +183,8 @@ void reap(pid_t child, std::optional<ChildResult::End> ended, ChildResult& resul
 
 }  // namespace
 
-ChildResult runSelf(const std::vector<std::string>& words, const ChildBounds& bounds, Inbox& inbox) {
+ChildResult runSelf(const std::vector<std::string>& words, const ChildBounds& bounds,
+                    Inbox& inbox) {
   ChildResult result;
   Pipe out;
   Pipe err;

@@ -36,8 +36,8 @@ struct ChildResult {
   StreamHead out, err;
 };
 
-/// Runs this program with other words and without input, and waits for its end. Meanwhile the inbox takes in messages.
-/// A signal that ends this process ends the child, too. One child at a time.
+/// Runs this program with other words and without input, and waits for its end. Meanwhile the inbox
+/// takes in messages. A signal that ends this process ends the child, too. One child at a time.
 ChildResult runSelf(const std::vector<std::string>& words, const ChildBounds& bounds, Inbox& inbox);
 
 }  // namespace lacuna::cli::mcp

@@ -70,7 +70,8 @@ void Inbox::takeLines() {
 void Inbox::take(std::string_view line) {
   Message message;
   if (std::exchange(isTooLong_, false)) {
-    message.refusal = {Fault::NoRequest, fmt::format("a message has at most {} MiB", kLongestLine >> 20)};
+    message.refusal = {Fault::NoRequest,
+                       fmt::format("a message has at most {} MiB", kLongestLine >> 20)};
   } else if (line.find_first_not_of(" \t\r") == std::string_view::npos) {
     return;
   } else {

@@ -12,7 +12,8 @@
 
 namespace lacuna::cli::mcp {
 
-/// The client's messages, one a line. While a request runs, receive() takes in what arrives meanwhile.
+/// The client's messages, one a line. While a request runs, receive() takes in what arrives
+/// meanwhile.
 class Inbox {
  public:
   /// The caller keeps the file.

@@ -71,8 +71,10 @@ void readMeta(JsonObject parameters, Message& out) {
   JsonObject capabilities;
   if (parameters["_meta"].get(meta) != SUCCESS) return;
   std::string_view version;
-  if (meta["io.modelcontextprotocol/protocolVersion"].get(version) == SUCCESS) out.statedVersion = std::string(version);
-  out.statesCapabilities = meta["io.modelcontextprotocol/clientCapabilities"].get(capabilities) == SUCCESS;
+  if (meta["io.modelcontextprotocol/protocolVersion"].get(version) == SUCCESS)
+    out.statedVersion = std::string(version);
+  out.statesCapabilities =
+      meta["io.modelcontextprotocol/clientCapabilities"].get(capabilities) == SUCCESS;
 }
 
 void readParameters(JsonObject parameters, Message& out) {
@@ -96,7 +98,8 @@ void readRequest(JsonObject object, Message& out) {
   if (hasId) out.id = idText(id);
   std::string_view method;
   if (object["method"].get(method) != SUCCESS) {
-    const bool isResponse = object["result"].error() == SUCCESS || object["error"].error() == SUCCESS;
+    const bool isResponse =
+        object["result"].error() == SUCCESS || object["error"].error() == SUCCESS;
     if (isResponse)
       out.id.clear();
     else
@@ -130,7 +133,8 @@ Message MessageParser::parse(std::string_view line) {
   Message out;
   JsonElement root;
   if (const auto error = parser_->parse(line.data(), line.size()).get(root); error != SUCCESS) {
-    out.refusal = {Fault::NoJson, std::string("the message is no JSON: ") + simdjson::error_message(error)};
+    out.refusal = {Fault::NoJson,
+                   std::string("the message is no JSON: ") + simdjson::error_message(error)};
     return out;
   }
   JsonObject object;

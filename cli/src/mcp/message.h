@@ -39,11 +39,11 @@ struct Refusal {
 
 /// A message of the client, as far as the server reads it.
 struct Message {
-  std::string id;         ///< as JSON (`7`, `"a"`); empty: no answer is expected, or the id is unusable
-  std::string method;     ///< empty of a response: the server sends no requests, so it ignores those
-  std::string version;    ///< protocolVersion of `initialize`
-  std::string tool;       ///< name of `tools/call`
-  Arguments arguments;    ///< arguments of `tools/call`
+  std::string id;  ///< as JSON (`7`, `"a"`); empty: no answer is expected, or the id is unusable
+  std::string method;   ///< empty of a response: the server sends no requests, so it ignores those
+  std::string version;  ///< protocolVersion of `initialize`
+  std::string tool;     ///< name of `tools/call`
+  Arguments arguments;  ///< arguments of `tools/call`
   std::string cancelled;  ///< requestId of `notifications/cancelled`, as JSON
   /// The protocol version in the request itself, which replaced the handshake in 2026-07-28.
   std::optional<std::string> statedVersion;

@@ -47,7 +47,8 @@ std::vector<TableOnPage> tablesOnPage() {
 std::string columnNames(const TableOnPage& table) {
   std::string names;
   const std::size_t at = table.text.find(kColumnsMark);
-  std::string_view rest = at == std::string_view::npos ? "" : table.text.substr(at + kColumnsMark.size());
+  std::string_view rest =
+      at == std::string_view::npos ? "" : table.text.substr(at + kColumnsMark.size());
   while (rest.starts_with("| ")) {
     rest.remove_prefix(2);
     names += (names.empty() ? "" : ", ") + std::string(rest.substr(0, rest.find(' ')));
@@ -60,10 +61,12 @@ std::string columnNames(const TableOnPage& table) {
 
 std::string tableListText() {
   std::string list =
-      "Tables and their columns. Times (…Ns, …_ns) are nanoseconds on the trace's clock; id 0 means none; rowid is the "
-      "row number. Tables of events hold what was recorded, report_… what the analysis computed. Call `schema` with a "
-      "table for the types and meanings of its columns.\n\n";
-  for (const TableOnPage& table : tablesOnPage()) list += fmt::format("{}: {}\n", table.name, columnNames(table));
+      "Tables and their columns. Times (…Ns, …_ns) are nanoseconds on the trace's clock; id 0 "
+      "means none; rowid is the row number. Tables of events hold what was recorded, report_… what "
+      "the analysis computed. Call `schema` with a table for the types and meanings of its "
+      "columns.\n\n";
+  for (const TableOnPage& table : tablesOnPage())
+    list += fmt::format("{}: {}\n", table.name, columnNames(table));
   return list;
 }
 
@@ -73,8 +76,9 @@ prof::Result<std::string> tableText(std::string_view name) {
   if (found != tables.end()) return fmt::format("{}{}\n", found->name, found->text);
   std::vector<std::string> names;
   for (const TableOnPage& table : tables) names.emplace_back(table.name);
-  return prof::Error{fmt::format("there is no table '{}'{}; call `schema` without a table for the list of all", name,
-                                 didYouMean(names, std::string(name)))};
+  return prof::Error{
+      fmt::format("there is no table '{}'{}; call `schema` without a table for the list of all",
+                  name, didYouMean(names, std::string(name)))};
 }
 
 }  // namespace lacuna::cli::mcp

@@ -31,9 +31,10 @@ struct Tool {
   std::string about;
   std::vector<Parameter> parameters;
   std::string_view askForLess;  ///< the way to a shorter answer, behind "left out; "
-  /// The command line that answers a call, without the program. The arguments are checked. `limit` is the time that the
-  /// call has; 0: any.
-  std::vector<std::string> (*words)(const Arguments& arguments, std::chrono::milliseconds limit) = nullptr;
+  /// The command line that answers a call, without the program. The arguments are checked. `limit`
+  /// is the time that the call has; 0: any.
+  std::vector<std::string> (*words)(const Arguments& arguments,
+                                    std::chrono::milliseconds limit) = nullptr;
   /// Answers a call that reads no file, in the place of a command.
   prof::Result<std::string> (*text)(const Arguments& arguments) = nullptr;
 };

@@ -31,14 +31,16 @@ char* copyOf(const std::string& text) {
 
 std::optional<std::size_t> storeTable(std::string_view name) {
   const auto tables = prof::allTables();
-  const auto found = std::find_if(tables.begin(), tables.end(), [&](const auto& table) { return table.name == name; });
+  const auto found = std::find_if(tables.begin(), tables.end(),
+                                  [&](const auto& table) { return table.name == name; });
   if (found == tables.end()) return std::nullopt;
   return static_cast<std::size_t>(found - tables.begin());
 }
 
 /// One word is no statement, so it names a table.
 std::string statementOf(std::string_view what) {
-  constexpr std::string_view kOfNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  constexpr std::string_view kOfNames =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   const bool isName = !what.empty() && what.find_first_not_of(kOfNames) == std::string_view::npos;
   return isName ? fmt::format("SELECT * FROM \"{}\"", what) : std::string(what);
 }
@@ -108,7 +110,8 @@ void lacunaRowsFree(ArrowArrayStream* stream) {
   delete stream;
 }
 
-void* lacunaRowsCapsule(ArrowArrayStream* stream, void* (*newCapsule)(void*, const char*, void (*)(void*)),
+void* lacunaRowsCapsule(ArrowArrayStream* stream,
+                        void* (*newCapsule)(void*, const char*, void (*)(void*)),
                         void* (*pointerOf)(void*, const char*)) {
   lacuna::cli::capsulePointer = pointerOf;
   void* capsule = newCapsule(stream, lacuna::cli::kCapsuleName, lacuna::cli::endCapsule);

@@ -11,7 +11,8 @@
 namespace lacuna::cli::tune {
 namespace {
 
-const collector::Setting* findKept(std::span<const collector::Setting> kept, std::string_view name) {
+const collector::Setting* findKept(std::span<const collector::Setting> kept,
+                                   std::string_view name) {
   const auto found = std::ranges::find(kept, name, &collector::Setting::name);
   return found == kept.end() ? nullptr : &*found;
 }
@@ -24,7 +25,8 @@ std::uint32_t numberOf(const std::string& text) {
 
 class Candidates {
  public:
-  Candidates(const Situation& situation, std::span<const collector::Setting> kept, std::span<const std::string> names)
+  Candidates(const Situation& situation, std::span<const collector::Setting> kept,
+             std::span<const std::string> names)
       : situation_(situation), kept_(kept), names_(names) {}
 
   std::vector<Candidate> all() {
@@ -44,11 +46,13 @@ class Candidates {
   }
 
  private:
-  void add(std::string_view name, std::string_view value, std::optional<analyzer::FindingId> finding = {}) {
+  void add(std::string_view name, std::string_view value,
+           std::optional<analyzer::FindingId> finding = {}) {
     const bool isWanted = names_.empty() || std::ranges::find(names_, name) != names_.end();
     const collector::Setting setting{std::string(name), std::string(value)};
     const collector::Setting* kept = findKept(kept_, name);
-    if (isWanted && (kept == nullptr || *kept != setting)) all_.push_back({setting, finding, !finding});
+    if (isWanted && (kept == nullptr || *kept != setting))
+      all_.push_back({setting, finding, !finding});
   }
 
   /// Settings without a price are tried only where --knobs names them.
@@ -90,7 +94,8 @@ class Candidates {
 
 }  // namespace
 
-std::vector<Candidate> candidates(const Situation& situation, std::span<const collector::Setting> kept,
+std::vector<Candidate> candidates(const Situation& situation,
+                                  std::span<const collector::Setting> kept,
                                   std::span<const std::string> names) {
   return Candidates(situation, kept, names).all();
 }

@@ -32,9 +32,10 @@ struct Candidate {
   bool replayed = true;
 };
 
-/// The settings that can be added to `kept`, in no order. `names` limits them to those names; empty: all that can be
-/// priced.
-std::vector<Candidate> candidates(const Situation& situation, std::span<const collector::Setting> kept,
+/// The settings that can be added to `kept`, in no order. `names` limits them to those names;
+/// empty: all that can be priced.
+std::vector<Candidate> candidates(const Situation& situation,
+                                  std::span<const collector::Setting> kept,
                                   std::span<const std::string> names);
 
 }  // namespace lacuna::cli::tune

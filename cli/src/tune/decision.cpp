@@ -31,8 +31,10 @@ double rangeOf(const std::vector<double>& values) {
   return most - least;
 }
 
-/// Empty where the losses agree, as far as they are known. One run of each kind does not show how much they vary.
-std::string lossProblem(const Comparison& comparison, std::span<const Measured> alike, const Limits& limits) {
+/// Empty where the losses agree, as far as they are known. One run of each kind does not show how
+/// much they vary.
+std::string lossProblem(const Comparison& comparison, std::span<const Measured> alike,
+                        const Limits& limits) {
   const std::vector<double> before = lateLosses(alike);
   const std::vector<double> after = lateLosses(comparison.after);
   if (before.empty() || after.empty() || !std::isfinite(meanOf(before))) return {};
@@ -42,8 +44,9 @@ std::string lossProblem(const Comparison& comparison, std::span<const Measured> 
                                     limits.lossRanges * std::max(rangeOf(before), rangeOf(after)));
   const double change = meanOf(after) - meanOf(before);
   if (std::abs(change) <= tolerance) return {};
-  return fmt::format("the loss at the same steps is {:.4g} instead of {:.4g}, and {:.2g} would be usual", meanOf(after),
-                     meanOf(before), tolerance);
+  return fmt::format(
+      "the loss at the same steps is {:.4g} instead of {:.4g}, and {:.2g} would be usual",
+      meanOf(after), meanOf(before), tolerance);
 }
 
 std::uint64_t mostOf(std::span<const Measured> runs, std::uint64_t Measured::*bytes) {
@@ -53,11 +56,14 @@ std::uint64_t mostOf(std::span<const Measured> runs, std::uint64_t Measured::*by
 }
 
 std::string memoryProblem(const Comparison& comparison, const Limits& limits) {
-  const auto grew = [&](std::uint64_t Measured::*bytes, std::string_view what, std::uint64_t room) -> std::string {
-    const std::uint64_t before = mostOf(comparison.before, bytes), after = mostOf(comparison.after, bytes);
+  const auto grew = [&](std::uint64_t Measured::*bytes, std::string_view what,
+                        std::uint64_t room) -> std::string {
+    const std::uint64_t before = mostOf(comparison.before, bytes),
+                        after = mostOf(comparison.after, bytes);
     const auto share = static_cast<std::uint64_t>(limits.memoryShare * static_cast<double>(before));
     if (after <= before + std::max(share, room)) return {};
-    return fmt::format("{} grows from {} to {}", what, prof::bytesText(before), prof::bytesText(after));
+    return fmt::format("{} grows from {} to {}", what, prof::bytesText(before),
+                       prof::bytesText(after));
   };
   std::string problem = grew(&Measured::hostBytes, "memory", limits.roomBytes);
   return problem.empty() ? grew(&Measured::deviceBytes, "the GPU's memory", 0) : problem;
@@ -99,7 +105,8 @@ std::optional<double> lateLoss(const Measured& run) {
   const std::uint32_t half = run.losses.rbegin()->first / 2;
   double sum = 0;
   std::size_t count = 0;
-  for (auto loss = run.losses.lower_bound(half); loss != run.losses.end(); ++loss, ++count) sum += loss->second;
+  for (auto loss = run.losses.lower_bound(half); loss != run.losses.end(); ++loss, ++count)
+    sum += loss->second;
   return sum / static_cast<double>(count);
 }
 

@@ -15,7 +15,7 @@ namespace lacuna::cli::tune {
 
 /// The measurements of one run of the program.
 struct Measured {
-  double nsPerStep = 0;                    ///< mean of its steady steps, from one's end to the next one's
+  double nsPerStep = 0;  ///< mean of its steady steps, from one's end to the next one's
   std::map<std::uint32_t, double> losses;  ///< by step; may be empty
   std::uint64_t hostBytes = 0;             ///< most that one process had
   std::uint64_t deviceBytes = 0;           ///< 0 where no GPU was used
@@ -58,7 +58,8 @@ struct Limits {
   std::uint64_t roomBytes = 0;  ///< that the process may grow by on the host in any case
 };
 
-/// `alike` are runs whose losses should agree with those before the change: all that were not rejected.
+/// `alike` are runs whose losses should agree with those before the change: all that were not
+/// rejected.
 Judgement judge(const Comparison& comparison, const Noise& noise, std::span<const Measured> alike,
                 const Limits& limits);
 

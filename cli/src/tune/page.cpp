@@ -23,13 +23,14 @@ std::string predictedText(const Priced& priced) {
 
 std::string measuredText(const Estimate& measured) {
   if (measured.pairs == 0) return "";
-  // An interval wider than the step leaves everything possible. Two pairs that disagree give such a one.
+  // An interval wider than the step leaves everything possible. Two pairs that disagree give such a
+  // one.
   constexpr double kWidest = 1;
   if (measured.known && measured.high - measured.low > kWidest)
     return fmt::format("{} (unsure)", prof::shareText(measured.share));
   if (!measured.known) return fmt::format("{} (one pair)", prof::shareText(measured.share));
-  return fmt::format("{} ({:.1f} … {:.1f})", prof::shareText(measured.share), prof::kPercent * measured.low,
-                     prof::kPercent * measured.high);
+  return fmt::format("{} ({:.1f} … {:.1f})", prof::shareText(measured.share),
+                     prof::kPercent * measured.low, prof::kPercent * measured.high);
 }
 
 std::string reasonOf(const Judgement& judgement) {
@@ -44,8 +45,10 @@ std::string stepText(double ns) {
 
 /// A word of a command line, as a shell takes it for one.
 std::string shellWord(std::string_view word) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@%,";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) return std::string(word);
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@%,";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos)
+    return std::string(word);
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
@@ -53,7 +56,8 @@ std::string shellWord(std::string_view word) {
 
 std::string commandLine(const Session& session) {
   std::string line;
-  for (const std::string& word : session.command) line += (line.empty() ? "" : " ") + shellWord(word);
+  for (const std::string& word : session.command)
+    line += (line.empty() ? "" : " ") + shellWord(word);
   return analyzer::oneLine(line);
 }
 
@@ -61,20 +65,27 @@ std::string verdictOf(const Session& session, const Result& result) {
   const Estimate* overall = result.overall ? &result.overall->measured : nullptr;
   if (!result.kept.empty()) {
     return fmt::format(
-        "A step takes {} instead of {}: {} less, measured without recording in {} pairs of runs of {} steps.",
-        stepText(result.endNs), stepText(result.beginNs), measuredText(*overall), overall->pairs, session.steps);
+        "A step takes {} instead of {}: {} less, measured without recording in {} pairs of runs of "
+        "{} steps.",
+        stepText(result.endNs), stepText(result.beginNs), measuredText(*overall), overall->pairs,
+        session.steps);
   }
   if (!result.unproven.empty()) {
     const std::string settings = collector::settingsText(result.unproven);
     if (overall == nullptr)
-      return fmt::format("{} helped, but there was no time to compare the beginning with the end: nothing is proven.",
-                         settings);
-    return fmt::format("The program stays as it is: {} helped one by one, but all of it against the beginning: {}.",
-                       settings, reasonOf(*result.overall));
+      return fmt::format(
+          "{} helped, but there was no time to compare the beginning with the end: nothing is "
+          "proven.",
+          settings);
+    return fmt::format(
+        "The program stays as it is: {} helped one by one, but all of it against the beginning: "
+        "{}.",
+        settings, reasonOf(*result.overall));
   }
   if (result.beginNs > 0)
     return fmt::format(
-        "The program stays as it is: nothing that was tried makes its step of {} shorter beyond the noise.",
+        "The program stays as it is: nothing that was tried makes its step of {} shorter beyond "
+        "the noise.",
         stepText(result.beginNs));
   return "The program stays as it is.";
 }
@@ -82,18 +93,21 @@ std::string verdictOf(const Session& session, const Result& result) {
 std::string endingOf(const Result& result) {
   switch (result.ending) {
     case Ending::NothingLeft:
-      return fmt::format("Nothing else is predicted to take {} off a step; less could not be shown here.",
-                         prof::shareText(result.leastShare));
+      return fmt::format(
+          "Nothing else is predicted to take {} off a step; less could not be shown here.",
+          prof::shareText(result.leastShare));
     case Ending::Budget: {
       std::vector<std::string> left;
       for (const Priced& priced : result.left)
         left.push_back(fmt::format("{} ({})", priced.setting.text(), predictedText(priced)));
-      return fmt::format("The time was used up. Not tried: {}. Give it more with --budget.", fmt::join(left, ", "));
+      return fmt::format("The time was used up. Not tried: {}. Give it more with --budget.",
+                         fmt::join(left, ", "));
     }
     case Ending::Interrupted:
       return "It was interrupted.";
     case Ending::Failed:
-      return fmt::format("The program did not run any more as it had before: {}.", analyzer::oneLine(result.problem));
+      return fmt::format("The program did not run any more as it had before: {}.",
+                         analyzer::oneLine(result.problem));
   }
   return {};
 }
@@ -103,8 +117,8 @@ std::string othersOf(const Result& result) {
   constexpr double kDisturb = 0.2;
   if (result.othersCores < kDisturb) return {};
   return fmt::format(
-      "Other programs kept {:.1f} cores busy meanwhile, which widens the intervals; a quiet machine shows smaller "
-      "gains.",
+      "Other programs kept {:.1f} cores busy meanwhile, which widens the intervals; a quiet "
+      "machine shows smaller gains.",
       result.othersCores);
 }
 
@@ -119,15 +133,15 @@ std::string tableText(const Result& result) {
   if (result.tries.empty()) return "Nothing was tried.\n";
   std::vector<std::array<std::string, 4>> rows{{"setting", "predicted", "measured", ""}};
   for (const Try& each : result.tries) {
-    rows.push_back({each.priced.setting.text(), predictedText(each.priced), measuredText(each.judgement.measured),
-                    reasonOf(each.judgement)});
+    rows.push_back({each.priced.setting.text(), predictedText(each.priced),
+                    measuredText(each.judgement.measured), reasonOf(each.judgement)});
   }
   std::array<std::size_t, 3> widths{};
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < widths.size(); ++i) {
       // A plus-minus sign has two bytes and one column.
-      const auto wide =
-          static_cast<std::size_t>(std::ranges::count_if(row[i], [](char c) { return (c & 0xC0) != 0x80; }));
+      const auto wide = static_cast<std::size_t>(
+          std::ranges::count_if(row[i], [](char c) { return (c & 0xC0) != 0x80; }));
       widths[i] = std::max(widths[i], wide);
     }
   }
@@ -135,8 +149,8 @@ std::string tableText(const Result& result) {
   for (const auto& row : rows) {
     std::string line = " ";
     for (std::size_t i = 0; i < widths.size(); ++i) {
-      const auto wide =
-          static_cast<std::size_t>(std::ranges::count_if(row[i], [](char c) { return (c & 0xC0) != 0x80; }));
+      const auto wide = static_cast<std::size_t>(
+          std::ranges::count_if(row[i], [](char c) { return (c & 0xC0) != 0x80; }));
       line += " " + row[i] + std::string(widths[i] - wide, ' ') + " ";
     }
     line += " " + row[3];
@@ -147,29 +161,29 @@ std::string tableText(const Result& result) {
 }
 
 std::string estimateJson(const Estimate& estimate) {
-  return fmt::format("{{\"share\": {:.5f}, \"low\": {:.5f}, \"high\": {:.5f}, \"pairs\": {}}}", estimate.share,
-                     estimate.low, estimate.high, estimate.pairs);
+  return fmt::format("{{\"share\": {:.5f}, \"low\": {:.5f}, \"high\": {:.5f}, \"pairs\": {}}}",
+                     estimate.share, estimate.low, estimate.high, estimate.pairs);
 }
 
 std::string pricedJson(const Priced& priced) {
-  return priced.predicted ? fmt::format("{{\"share\": {:.5f}, \"low\": {:.5f}, \"high\": {:.5f}}}", priced.gainShare,
-                                        priced.lowShare, priced.highShare)
+  return priced.predicted ? fmt::format("{{\"share\": {:.5f}, \"low\": {:.5f}, \"high\": {:.5f}}}",
+                                        priced.gainShare, priced.lowShare, priced.highShare)
                           : "null";
 }
 
 std::string settingsJson(const Settings& settings) {
-  return jsonList(settings, [](const collector::Setting& setting) { return jsonString(setting.text()); });
+  return jsonList(settings,
+                  [](const collector::Setting& setting) { return jsonString(setting.text()); });
 }
 
 std::string tryJson(const Try& each) {
   return fmt::format(
-      "\n  {{\"setting\": {}, \"beside\": {}, \"predicted\": {}, \"measured\": {}, \"verdict\": {}, \"why\": {}, "
-      "\"applied\": {}, "
-      "\"places\": {}}}",
+      "\n  {{\"setting\": {}, \"beside\": {}, \"predicted\": {}, \"measured\": {}, \"verdict\": "
+      "{}, \"why\": {}, \"applied\": {}, \"places\": {}}}",
       jsonString(each.priced.setting.text()), settingsJson(each.beside), pricedJson(each.priced),
       each.judgement.measured.pairs > 0 ? estimateJson(each.judgement.measured) : "null",
-      jsonString(wordFor(each.judgement.verdict)), jsonString(each.judgement.why), jsonString(each.where),
-      jsonList(each.sites, jsonString));
+      jsonString(wordFor(each.judgement.verdict)), jsonString(each.judgement.why),
+      jsonString(each.where), jsonList(each.sites, jsonString));
 }
 
 std::string_view wordFor(Ending ending) {
@@ -188,20 +202,19 @@ std::string_view wordFor(Ending ending) {
 
 constexpr std::string_view kStyle =
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 "
-    "1em;color:#1b1f24;background:#fff}"
-    "table{border-collapse:collapse}td,th{text-align:left;padding:.3em .8em;border-bottom:1px solid #d0d7de}"
-    "td.n{text-align:right;white-space:nowrap}code{background:#f0f2f4;padding:.1em "
-    ".3em}.bar{height:1.4em;background:#4878a8}"
-    ".after{background:#3c8c5a}.dim{color:#57606a}"
-    "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,th{border-color:#30363d}code{"
-    "background:#161b22}"
-    ".dim{color:#9198a1}}";
+    "1em;color:#1b1f24;background:#fff}table{border-collapse:collapse}td,th{text-align:left;"
+    "padding:.3em .8em;border-bottom:1px solid "
+    "#d0d7de}td.n{text-align:right;white-space:nowrap}code{background:#f0f2f4;padding:.1em "
+    ".3em}.bar{height:1.4em;background:#4878a8}.after{background:#3c8c5a}.dim{color:#57606a}@media("
+    "prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,th{border-color:#30363d}"
+    "code{background:#161b22}.dim{color:#9198a1}}";
 
 std::string barOf(std::string_view title, std::string_view kind, double ns, double longest) {
   return fmt::format(
-      "<tr><td>{}</td><td class=\"n\">{}</td><td style=\"width:30em\"><div class=\"bar {}\" style=\"width:{:.1f}%\">"
-      "</div></td></tr>\n",
-      title, analyzer::xmlText(stepText(ns)), kind, longest > 0 ? prof::kPercent * ns / longest : 0);
+      "<tr><td>{}</td><td class=\"n\">{}</td><td style=\"width:30em\"><div class=\"bar {}\" "
+      "style=\"width:{:.1f}%\"></div></td></tr>\n",
+      title, analyzer::xmlText(stepText(ns)), kind,
+      longest > 0 ? prof::kPercent * ns / longest : 0);
 }
 
 }  // namespace
@@ -211,40 +224,42 @@ std::vector<std::string> scriptLines(const Result& result) {
   for (const collector::Setting& setting : result.kept) {
     const Try* each = tryOf(result, setting);
     std::string line;
-    if (each != nullptr && !each->sites.empty()) line = fmt::format("{}: ", fmt::join(each->sites, ", "));
-    lines.push_back(line + scriptLine(setting, each != nullptr ? each->language : Language::Python));
+    if (each != nullptr && !each->sites.empty())
+      line = fmt::format("{}: ", fmt::join(each->sites, ", "));
+    lines.push_back(line +
+                    scriptLine(setting, each != nullptr ? each->language : Language::Python));
   }
   return lines;
 }
 
 std::string textOf(const Session& session, const Result& result) {
-  std::string text = tableText(result) + "\n" + verdictOf(session, result) + "\n" + endingOf(result) + "\n";
+  std::string text =
+      tableText(result) + "\n" + verdictOf(session, result) + "\n" + endingOf(result) + "\n";
   if (const std::string others = othersOf(result); !others.empty()) text += others + "\n";
   if (result.kept.empty()) return text;
   text += "\nIn the script:\n";
   for (const std::string& line : scriptLines(result)) text += "  " + analyzer::oneLine(line) + "\n";
-  text += fmt::format("Or without a change to it:\n  lacuna run --set {} -- {}\n", collector::settingsText(result.kept),
-                      commandLine(session));
+  text += fmt::format("Or without a change to it:\n  lacuna run --set {} -- {}\n",
+                      collector::settingsText(result.kept), commandLine(session));
   return text;
 }
 
 std::string jsonOf(const Session& session, const Result& result) {
   return fmt::format(
-      "{{\"schema\": \"lacuna.tune/1\",\n \"command\": {},\n \"steps\": {},\n \"warm_up_steps\": {},\n \"seconds\": "
-      "{:.1f},\n "
-      "\"runs\": {},\n \"ending\": \"{}\",\n \"noise\": {:.5f},\n \"least_share\": {:.5f},\n \"others_cores\": "
-      "{:.2f},\n \"begin_ns_per_step\": "
-      "{:.0f},\n "
-      "\"end_ns_per_step\": {:.0f},\n "
-      "\"gain\": {},\n \"kept\": {},\n \"unproven\": {},\n \"script\": {},\n \"tries\": {},\n \"left\": {}}}\n",
-      jsonList(session.command, jsonString), session.steps, session.warmUp, session.seconds, result.runs,
-      wordFor(result.ending), result.noiseShare, result.leastShare, result.othersCores, result.beginNs, result.endNs,
+      "{{\"schema\": \"lacuna.tune/1\",\n \"command\": {},\n \"steps\": {},\n \"warm_up_steps\": "
+      "{},\n \"seconds\": {:.1f},\n \"runs\": {},\n \"ending\": \"{}\",\n \"noise\": {:.5f},\n "
+      "\"least_share\": {:.5f},\n \"others_cores\": {:.2f},\n \"begin_ns_per_step\": {:.0f},\n "
+      "\"end_ns_per_step\": {:.0f},\n \"gain\": {},\n \"kept\": {},\n \"unproven\": {},\n "
+      "\"script\": {},\n \"tries\": {},\n \"left\": {}}}\n",
+      jsonList(session.command, jsonString), session.steps, session.warmUp, session.seconds,
+      result.runs, wordFor(result.ending), result.noiseShare, result.leastShare, result.othersCores,
+      result.beginNs, result.endNs,
       result.overall ? estimateJson(result.overall->measured) : "null", settingsJson(result.kept),
       settingsJson(result.unproven),
       jsonList(scriptLines(result), [](const std::string& line) { return jsonString(line); }),
       jsonList(result.tries, tryJson), jsonList(result.left, [](const Priced& priced) {
-        return fmt::format("{{\"setting\": {}, \"predicted\": {}}}", jsonString(priced.setting.text()),
-                           pricedJson(priced));
+        return fmt::format("{{\"setting\": {}, \"predicted\": {}}}",
+                           jsonString(priced.setting.text()), pricedJson(priced));
       }));
 }
 
@@ -260,16 +275,19 @@ std::string htmlOf(const Session& session, const Result& result) {
     page += "<table>\n" + barOf("A step before", "before", result.beginNs, longest) +
             barOf("and after", "after", result.endNs, longest) + "</table>\n";
   }
-  page += "<h2>Tried</h2><table><tr><th>setting</th><th>predicted</th><th>measured</th><th></th></tr>\n";
+  page +=
+      "<h2>Tried</h2><table><tr><th>setting</th><th>predicted</th><th>measured</th><th></th></"
+      "tr>\n";
   for (const Try& each : result.tries) {
-    page += fmt::format("<tr><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
-                        xmlText(each.priced.setting.text()), xmlText(predictedText(each.priced)),
-                        xmlText(measuredText(each.judgement.measured)), xmlText(reasonOf(each.judgement)));
+    page += fmt::format(
+        "<tr><td><code>{}</code></td><td class=\"n\">{}</td><td "
+        "class=\"n\">{}</td><td>{}</td></tr>\n",
+        xmlText(each.priced.setting.text()), xmlText(predictedText(each.priced)),
+        xmlText(measuredText(each.judgement.measured)), xmlText(reasonOf(each.judgement)));
   }
   page += fmt::format(
-      "</table><p class=\"dim\">Shares of a step that it becomes shorter by; in brackets an interval that 19 of 20 "
-      "lie "
-      "in. {}</p>\n",
+      "</table><p class=\"dim\">Shares of a step that it becomes shorter by; in brackets an "
+      "interval that 19 of 20 lie in. {}</p>\n",
       xmlText(endingOf(result) + " " + othersOf(result)));
   if (!result.kept.empty()) {
     page += "<h2>In the script</h2><ul>\n";

@@ -24,7 +24,8 @@ std::string jsonOf(const Session& session, const Result& result);
 /// One self-contained page.
 std::string htmlOf(const Session& session, const Result& result);
 
-/// The lines to change in the script, each with its place where that is known: "train.py:57: DataLoader(…, …)".
+/// The lines to change in the script, each with its place where that is known: "train.py:57:
+/// DataLoader(…, …)".
 std::vector<std::string> scriptLines(const Result& result);
 
 }  // namespace lacuna::cli::tune

@@ -47,9 +47,10 @@ std::optional<std::uint32_t> countOf(const std::string& text) {
 Situation situationOf(const analyzer::Analysis& analysis) {
   Situation out;
   const std::uint32_t cores = analysis.of<analyzer::ProgramFacts>().hostCores;
-  out.cores = cores > 0 ? cores : static_cast<std::uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-  out.onGpu =
-      std::ranges::any_of(analysis.devices, [](const auto& device) { return device.kind == prof::DeviceKind::Cuda; });
+  out.cores =
+      cores > 0 ? cores : static_cast<std::uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  out.onGpu = std::ranges::any_of(
+      analysis.devices, [](const auto& device) { return device.kind == prof::DeviceKind::Cuda; });
   out.workers = countOf(knobOf(analysis, "loader.workers"));
   out.prefetch = countOf(knobOf(analysis, "loader.prefetch")).value_or(0);
   out.pinned = knobOf(analysis, "loader.pin") == "on";
@@ -66,7 +67,8 @@ std::vector<analyzer::Change> changesOf(std::span<const collector::Setting> sett
   return changes;
 }
 
-Asked askedFor(const Candidate& candidate, const analyzer::Analysis& analysis, std::span<const std::string> names) {
+Asked askedFor(const Candidate& candidate, const analyzer::Analysis& analysis,
+               std::span<const std::string> names) {
   const auto isFault = [&](const analyzer::Finding& finding) {
     return finding.kind == analyzer::FindingKind::Fault && finding.knob == candidate.setting.text();
   };
@@ -82,7 +84,9 @@ Priced replayed(const collector::Setting& setting, std::span<const collector::Se
   const auto change = analyzer::parseChange(setting.text());
   if (!change || !simulator.check(*change)) return out;
   const analyzer::Prediction prediction = simulator.play(changesOf(with(kept, setting)));
-  const auto shareOf = [&](std::int64_t ns) { return shorterBy(static_cast<double>(baseNs), static_cast<double>(ns)); };
+  const auto shareOf = [&](std::int64_t ns) {
+    return shorterBy(static_cast<double>(baseNs), static_cast<double>(ns));
+  };
   if (!prediction.touched) return out;
   out.predicted = true;
   out.gainShare = shareOf(prediction.predictedNsPerStep);
@@ -118,8 +122,10 @@ prof::Result<std::vector<Priced>> priceHere(const std::filesystem::path& trace,
   std::vector<Priced> all;
   for (const Candidate& candidate : candidates(situationOf(*analysis), kept, names)) {
     if (candidate.replayed && simulator)
-      all.push_back(replayed(candidate.setting, kept, *simulator, baseNs, askedFor(candidate, *analysis, names)));
-    if (!candidate.replayed) all.push_back(found(candidate, *analysis, askedFor(candidate, *analysis, names)));
+      all.push_back(replayed(candidate.setting, kept, *simulator, baseNs,
+                             askedFor(candidate, *analysis, names)));
+    if (!candidate.replayed)
+      all.push_back(found(candidate, *analysis, askedFor(candidate, *analysis, names)));
   }
   return all;
 }
@@ -128,8 +134,9 @@ std::string answerOf(const prof::Result<std::vector<Priced>>& priced) {
   if (!priced) return "error " + priced.error().message + "\n";
   std::string text = "priced\n";
   for (const Priced& each : *priced) {
-    text += fmt::format("{} {:.6f} {:.6f} {:.6f} {}{}\n", each.setting.text(), each.gainShare, each.lowShare,
-                        each.highShare, each.predicted ? "p" : "-", static_cast<int>(each.asked));
+    text += fmt::format("{} {:.6f} {:.6f} {:.6f} {}{}\n", each.setting.text(), each.gainShare,
+                        each.lowShare, each.highShare, each.predicted ? "p" : "-",
+                        static_cast<int>(each.asked));
   }
   return text;
 }
@@ -165,7 +172,8 @@ prof::Result<std::vector<Priced>> readAnswer(std::string_view answer) {
   std::vector<Priced> all;
   const std::size_t first = answer.find('\n');
   if (first == std::string_view::npos)
-    return prof::Error{"what changes would bring could not be computed: the analysis of the recording broke off"};
+    return prof::Error{
+        "what changes would bring could not be computed: the analysis of the recording broke off"};
   for (answer.remove_prefix(first + 1); !answer.empty();) {
     const std::size_t end = std::min(answer.find('\n'), answer.size());
     if (auto priced = readPriced(answer.substr(0, end))) all.push_back(*std::move(priced));
@@ -174,7 +182,8 @@ prof::Result<std::vector<Priced>> readAnswer(std::string_view answer) {
   return all;
 }
 
-[[noreturn]] void answer(int fd, const std::filesystem::path& trace, std::span<const collector::Setting> kept,
+[[noreturn]] void answer(int fd, const std::filesystem::path& trace,
+                         std::span<const collector::Setting> kept,
                          std::span<const std::string> names) {
   std::string text = "error out of memory\n";
   try {
@@ -184,7 +193,8 @@ prof::Result<std::vector<Priced>> readAnswer(std::string_view answer) {
     if (const char* calibration = std::getenv("LACUNA_CALIBRATION"); calibration != nullptr)
       needs.reads.emplace_back(calibration);
     const auto confined = confine(mode != nullptr && *mode != '\0' ? mode : "auto", needs);
-    text = answerOf(confined ? priceHere(trace, kept, names) : prof::Result<std::vector<Priced>>(confined.error()));
+    text = answerOf(confined ? priceHere(trace, kept, names)
+                             : prof::Result<std::vector<Priced>>(confined.error()));
   } catch (const std::exception& error) {
     text = fmt::format("error {}\n", error.what());
   }
@@ -199,12 +209,15 @@ prof::Result<std::vector<Priced>> readAnswer(std::string_view answer) {
 
 }  // namespace
 
-prof::Result<std::vector<Priced>> price(const std::filesystem::path& trace, std::span<const collector::Setting> kept,
+prof::Result<std::vector<Priced>> price(const std::filesystem::path& trace,
+                                        std::span<const collector::Setting> kept,
                                         std::span<const std::string> names) {
   std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0) return prof::Error{fmt::format("no pipe can be made: {}", std::strerror(errno))};
+  if (::pipe(ends.data()) != 0)
+    return prof::Error{fmt::format("no pipe can be made: {}", std::strerror(errno))};
   const pid_t child = ::fork();
-  if (child < 0) return prof::Error{fmt::format("no process can be made: {}", std::strerror(errno))};
+  if (child < 0)
+    return prof::Error{fmt::format("no process can be made: {}", std::strerror(errno))};
   if (child == 0) {
     ::close(ends[0]);
     answer(ends[1], trace, kept, names);

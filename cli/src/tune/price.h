@@ -12,9 +12,10 @@
 
 namespace lacuna::cli::tune {
 
-/// Prices what could be set beside `kept`, by replaying the recording. In a child process that gives up other files,
-/// programs and the network first, as every command does that opens a trace.
-prof::Result<std::vector<Priced>> price(const std::filesystem::path& trace, std::span<const collector::Setting> kept,
+/// Prices what could be set beside `kept`, by replaying the recording. In a child process that
+/// gives up other files, programs and the network first, as every command does that opens a trace.
+prof::Result<std::vector<Priced>> price(const std::filesystem::path& trace,
+                                        std::span<const collector::Setting> kept,
                                         std::span<const std::string> names);
 
 }  // namespace lacuna::cli::tune

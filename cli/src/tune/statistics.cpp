@@ -14,14 +14,16 @@ double meanOf(std::span<const double> values) {
 }
 
 double squaresAround(std::span<const double> values, double mean) {
-  return std::accumulate(values.begin(), values.end(), 0.0,
-                         [&](double sum, double value) { return sum + (value - mean) * (value - mean); });
+  return std::accumulate(values.begin(), values.end(), 0.0, [&](double sum, double value) {
+    return sum + (value - mean) * (value - mean);
+  });
 }
 
 }  // namespace
 
 double studentQuantile(std::size_t degrees) {
-  constexpr std::array kQuantiles{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
+  constexpr std::array kQuantiles{12.706, 4.303, 3.182, 2.776, 2.571,
+                                  2.447,  2.365, 2.306, 2.262, 2.228};
   constexpr double kOfMany = 1.96;
   if (degrees == 0) return HUGE_VAL;
   if (degrees <= kQuantiles.size()) return kQuantiles[degrees - 1];
@@ -51,8 +53,8 @@ Estimate estimate(std::span<const double> pairs, const Noise& all) {
   const bool isOwn = pairs.size() >= kOwnNoise || own.deviation() >= all.deviation();
   const Noise& noise = isOwn ? own : all;
   if (noise.degrees() == 0) return out;
-  const double half =
-      studentQuantile(noise.degrees()) * noise.deviation() / std::sqrt(static_cast<double>(pairs.size()));
+  const double half = studentQuantile(noise.degrees()) * noise.deviation() /
+                      std::sqrt(static_cast<double>(pairs.size()));
   out.low = shareOf(mean - half);
   out.high = shareOf(mean + half);
   out.known = half > 0;

@@ -9,7 +9,8 @@
 /// Judges the measurements of `lacuna tune`. Plain functions of numbers.
 namespace lacuna::cli::tune {
 
-/// The quantile 0.975 of Student's distribution: half of an interval that 19 of 20 lie in, in standard errors.
+/// The quantile 0.975 of Student's distribution: half of an interval that 19 of 20 lie in, in
+/// standard errors.
 double studentQuantile(std::size_t degrees);
 
 /// A share with its interval: by how much shorter a step is, negative where it is longer.
@@ -20,7 +21,8 @@ struct Estimate {
   bool known = false;  ///< the interval is one
 };
 
-/// Collects the pairs of all comparisons: how much two runs that should be alike differ is learnt from all of them.
+/// Collects the pairs of all comparisons: how much two runs that should be alike differ is learnt
+/// from all of them.
 class Noise {
  public:
   /// By how much each pair of one comparison differs from their mean.
@@ -38,12 +40,13 @@ class Noise {
 /// Pairs from which on they show their own noise.
 inline constexpr std::size_t kOwnNoise = 4;
 
-/// The mean of the pairs, back as a share. Its interval uses the deviation of these pairs. Where they are fewer than
-/// kOwnNoise, it uses the deviation of all pairs if that is larger. So a few pairs that agree by chance do not look
-/// certain.
+/// The mean of the pairs, back as a share. Its interval uses the deviation of these pairs. Where
+/// they are fewer than kOwnNoise, it uses the deviation of all pairs if that is larger. So a few
+/// pairs that agree by chance do not look certain.
 Estimate estimate(std::span<const double> pairs, const Noise& all);
 
-/// The natural logarithm of before / after: a pair. Its noise is alike, be the one or the other disturbed.
+/// The natural logarithm of before / after: a pair. Its noise is alike, be the one or the other
+/// disturbed.
 double pairOf(double before, double after);
 /// By how much shorter `after` is than `before`, of `before`.
 double shorterBy(double before, double after);

@@ -15,8 +15,8 @@
 namespace lacuna::cli::tune {
 namespace {
 
-/// A share of the step. A setting that is predicted to bring less is not worth a minute of runs, however quiet the
-/// machine is.
+/// A share of the step. A setting that is predicted to bring less is not worth a minute of runs,
+/// however quiet the machine is.
 constexpr double kLeastGain = 0.01;
 /// Other values of a knob that did not help twice are not tried.
 constexpr std::ptrdiff_t kTriesOfAName = 2;
@@ -24,7 +24,8 @@ constexpr std::ptrdiff_t kTriesOfAName = 2;
 constexpr double kRunsOfAComparison = 4;
 /// Before the first run only the recorded one's time is known, which is longer.
 constexpr double kRunsAtFirst = 2;
-/// A run is expected to take as long as those before it; the longest of them is forgotten by and by.
+/// A run is expected to take as long as those before it; the longest of them is forgotten by and
+/// by.
 constexpr double kForgets = 0.7;
 
 bool isKept(const Try& each) {
@@ -42,21 +43,28 @@ std::vector<std::string> sitesOf(const collector::Setting& setting,
                                  std::span<const collector::SettingOutcome> outcomes) {
   std::vector<std::string> sites;
   for (const auto& outcome : outcomes) {
-    if (outcome.setting != setting.text() || outcome.kind != collector::SettingOutcome::Kind::Applied) continue;
-    if (!outcome.site.empty() && std::ranges::find(sites, outcome.site) == sites.end()) sites.push_back(outcome.site);
+    if (outcome.setting != setting.text() ||
+        outcome.kind != collector::SettingOutcome::Kind::Applied)
+      continue;
+    if (!outcome.site.empty() && std::ranges::find(sites, outcome.site) == sites.end())
+      sites.push_back(outcome.site);
   }
   return sites;
 }
 
 /// The runtime names its things as C++ does.
 Language languageOf(std::span<const collector::SettingOutcome> outcomes) {
-  const auto isRuntimes = [](const collector::SettingOutcome& outcome) { return outcome.thing.starts_with("rt::"); };
+  const auto isRuntimes = [](const collector::SettingOutcome& outcome) {
+    return outcome.thing.starts_with("rt::");
+  };
   return std::ranges::any_of(outcomes, isRuntimes) ? Language::Runtime : Language::Python;
 }
 
-bool isApplied(const collector::Setting& setting, std::span<const collector::SettingOutcome> outcomes) {
+bool isApplied(const collector::Setting& setting,
+               std::span<const collector::SettingOutcome> outcomes) {
   return std::ranges::any_of(outcomes, [&](const auto& outcome) {
-    return outcome.setting == setting.text() && outcome.kind == collector::SettingOutcome::Kind::Applied;
+    return outcome.setting == setting.text() &&
+           outcome.kind == collector::SettingOutcome::Kind::Applied;
   });
 }
 
@@ -89,7 +97,9 @@ class Tuner {
   }
 
  private:
-  [[nodiscard]] bool goOn() const { return failure_.empty() && result_.ending == Ending::NothingLeft; }
+  [[nodiscard]] bool goOn() const {
+    return failure_.empty() && result_.ending == Ending::NothingLeft;
+  }
 
   /// With the last comparison.
   [[nodiscard]] double runsNeeded() const {
@@ -99,8 +109,8 @@ class Tuner {
 
   /// The smallest gain that a comparison of all its pairs can show.
   [[nodiscard]] double leastShare() const {
-    const double half =
-        studentQuantile(limits_.mostPairs - 1) * noise_.deviation() / std::sqrt(static_cast<double>(limits_.mostPairs));
+    const double half = studentQuantile(limits_.mostPairs - 1) * noise_.deviation() /
+                        std::sqrt(static_cast<double>(limits_.mostPairs));
     return std::max(kLeastGain, shareOf(half));
   }
 
@@ -133,13 +143,15 @@ class Tuner {
   /// A B B A, so that a drift of the machine falls on both alike.
   static bool changedFirst(std::size_t pair) { return pair % 2 == 1; }
 
-  /// Adds a pair. False where the comparison is over: interrupted, failed, or the setting does not do anything.
-  bool addPair(Comparison& comparison, const Settings& before, const Settings& after, const std::string& what,
-               Try* attempted, Verdict& verdict, std::string& why) {
+  /// Adds a pair. False where the comparison is over: interrupted, failed, or the setting does not
+  /// do anything.
+  bool addPair(Comparison& comparison, const Settings& before, const Settings& after,
+               const std::string& what, Try* attempted, Verdict& verdict, std::string& why) {
     const std::size_t pair = comparison.before.size();
     for (const bool changed : {changedFirst(pair), !changedFirst(pair)}) {
-      const auto outcome = runOnce(changed ? after : before,
-                                   fmt::format("{} {}, pair {}", changed ? "with" : "without", what, pair + 1));
+      const auto outcome =
+          runOnce(changed ? after : before,
+                  fmt::format("{} {}, pair {}", changed ? "with" : "without", what, pair + 1));
       if (!outcome) return false;
       if (!outcome->measured && !changed) {
         fail(outcome->failure);
@@ -166,8 +178,8 @@ class Tuner {
   }
 
   /// Compares in rounds until it is decided, or there is no time for another pair.
-  Judgement compare(const Settings& before, const Settings& after, const std::string& what, Try* attempted,
-                    double reserve, Comparison& comparison) {
+  Judgement compare(const Settings& before, const Settings& after, const std::string& what,
+                    Try* attempted, double reserve, Comparison& comparison) {
     Judgement judgement;
     while (comparison.before.size() < limits_.mostPairs) {
       const std::size_t made = comparison.before.size();
@@ -193,9 +205,10 @@ class Tuner {
     Try next;
     next.priced = priced;
     next.beside = kept_;
-    machine_.report(fmt::format(
-        "trying {}{}", priced.setting.text(),
-        priced.predicted ? fmt::format(": predicted to take {} off a step", prof::shareText(priced.gainShare)) : ""));
+    machine_.report(fmt::format("trying {}{}", priced.setting.text(),
+                                priced.predicted ? fmt::format(": predicted to take {} off a step",
+                                                               prof::shareText(priced.gainShare))
+                                                 : ""));
     const Settings after = with(kept_, priced.setting);
     Comparison comparison;
     const double reserve = secondsPerRun_ * kRunsOfAComparison;
@@ -204,7 +217,8 @@ class Tuner {
       kept_ = after;
       alike_.insert(alike_.end(), comparison.after.begin(), comparison.after.end());
     }
-    if (result_.tries.empty() && !comparison.before.empty()) result_.beginNs = meanStep(comparison.before);
+    if (result_.tries.empty() && !comparison.before.empty())
+      result_.beginNs = meanStep(comparison.before);
     if (failure_.empty()) result_.tries.push_back(std::move(next));
   }
 
@@ -249,15 +263,23 @@ prof::Result<Result> tune(Machine& machine, const Limits& limits, double seconds
   return Tuner(machine, limits, secondsPerRun).run();
 }
 
-std::vector<Priced> worthTrying(std::vector<Priced> priced, std::span<const Try> tried, double leastShare) {
+std::vector<Priced> worthTrying(std::vector<Priced> priced, std::span<const Try> tried,
+                                double leastShare) {
   std::erase_if(priced, [&](const Priced& each) {
-    const auto isSame = [&](const Try& old) { return old.priced.setting == each.setting && !isKept(old); };
-    const auto isOfName = [&](const Try& old) { return old.priced.setting.name == each.setting.name && !isKept(old); };
-    const auto cannot = [&](const Try& old) {
-      return old.priced.setting.name == each.setting.name && old.judgement.verdict == Verdict::NotApplied;
+    const auto isSame = [&](const Try& old) {
+      return old.priced.setting == each.setting && !isKept(old);
     };
-    return (each.asked == Asked::No && each.gainShare <= leastShare) || std::ranges::any_of(tried, isSame) ||
-           std::ranges::count_if(tried, isOfName) >= kTriesOfAName || std::ranges::any_of(tried, cannot);
+    const auto isOfName = [&](const Try& old) {
+      return old.priced.setting.name == each.setting.name && !isKept(old);
+    };
+    const auto cannot = [&](const Try& old) {
+      return old.priced.setting.name == each.setting.name &&
+             old.judgement.verdict == Verdict::NotApplied;
+    };
+    return (each.asked == Asked::No && each.gainShare <= leastShare) ||
+           std::ranges::any_of(tried, isSame) ||
+           std::ranges::count_if(tried, isOfName) >= kTriesOfAName ||
+           std::ranges::any_of(tried, cannot);
   });
   const auto rank = [](const Priced& each) {
     return std::pair(each.asked == Asked::ByFault && !each.predicted, each.gainShare);

@@ -56,7 +56,8 @@ ChildEnd listen(int fd, const ChildLimits& limits, const std::function<bool()>& 
 }  // namespace
 
 ChildEnd runLimited(const ChildLimits& limits, const std::function<bool()>& stop,
-                    const std::function<void(int out)>& work, const std::function<bool(std::string& bytes)>& take) {
+                    const std::function<void(int out)>& work,
+                    const std::function<bool(std::string& bytes)>& take) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return ChildEnd::NoChild;
   const pid_t parent = getpid();

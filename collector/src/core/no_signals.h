@@ -7,7 +7,8 @@
 
 namespace lacuna::collector {
 
-/// Blocks all signals of the calling thread, and with it of threads that it starts: the program's are not for ours.
+/// Blocks all signals of the calling thread, and with it of threads that it starts: the program's
+/// are not for ours.
 class NoSignals {
  public:
   NoSignals() {

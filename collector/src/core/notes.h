@@ -7,8 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The latest notes of several processes in shared memory, for a reader who looks now and then. Note n is in place
-/// n % Size; its `sequence` is n + 1, written last, and 0 while it is being written.
+/// The latest notes of several processes in shared memory, for a reader who looks now and then.
+/// Note n is in place n % Size; its `sequence` is n + 1, written last, and 0 while it is being
+/// written.
 namespace lacuna::collector {
 
 enum class NoteState { Complete, Unwritten, Lost };
@@ -31,15 +32,16 @@ NoteState readNote(const Note (&notes)[Size], std::uint64_t number, Read&& read)
   const std::uint64_t sequence = note.sequence.load(std::memory_order_acquire);
   read(note);
   std::atomic_thread_fence(std::memory_order_acquire);
-  if (sequence == number + 1 && note.sequence.load(std::memory_order_relaxed) == sequence) return NoteState::Complete;
+  if (sequence == number + 1 && note.sequence.load(std::memory_order_relaxed) == sequence)
+    return NoteState::Complete;
   return sequence <= number ? NoteState::Unwritten : NoteState::Lost;
 }
 
-/// Calls take() after read(note) for each whole note from number `seen` on. One that is still being written is looked
-/// at the next time; one that was overwritten is lost.
+/// Calls take() after read(note) for each whole note from number `seen` on. One that is still being
+/// written is looked at the next time; one that was overwritten is lost.
 template <class Note, std::size_t Size, class Read, class Take>
-void followNotes(const Note (&notes)[Size], const std::atomic<std::uint64_t>& written, std::uint64_t& seen, Read&& read,
-                 Take&& take) {
+void followNotes(const Note (&notes)[Size], const std::atomic<std::uint64_t>& written,
+                 std::uint64_t& seen, Read&& read, Take&& take) {
   const std::uint64_t count = written.load(std::memory_order_acquire);
   seen = std::max(seen, count - std::min<std::uint64_t>(count, Size));
   for (; seen < count; ++seen) {

@@ -31,7 +31,8 @@ prof::Status forEachWord(std::string_view option, std::string_view all, Visit&& 
     at = comma + 1;
     if (word.empty()) {
       return prof::Error{fmt::format(
-          "{} '{}' has an empty place. Put a word between any two commas, and none at the ends.", option, all)};
+          "{} '{}' has an empty place. Put a word between any two commas, and none at the ends.",
+          option, all)};
     }
     if (auto status = visit(word); !status) return status;
   }
@@ -80,10 +81,12 @@ prof::Result<Sources> parseSources(std::string_view list) {
       known = true;
     }
     if (known) return {};
-    return prof::Error{fmt::format("--trace does not know '{}'. Known: {}.", word, fmt::join(sourceNames(), ", "))};
+    return prof::Error{fmt::format("--trace does not know '{}'. Known: {}.", word,
+                                   fmt::join(sourceNames(), ", "))};
   });
   if (!status) return status.error();
-  sources.nvtx |= sources.cublas || sources.cudnn || sources.cusparse || sources.cusolver || sources.nccl;
+  sources.nvtx |=
+      sources.cublas || sources.cudnn || sources.cusparse || sources.cusolver || sources.nccl;
   sources.cuda |= sources.gpuCounters;
   return sources;
 }
@@ -96,15 +99,19 @@ std::vector<std::string_view> sourceNames() {
 }
 
 prof::Result<Sampler> parseSampler(std::string_view word) {
-  return oneOf<Sampler>(
-      "--sampler", word,
-      {{"auto", Sampler::Auto}, {"perf", Sampler::Perf}, {"timer", Sampler::Timer}, {"proc", Sampler::Proc}});
+  return oneOf<Sampler>("--sampler", word,
+                        {{"auto", Sampler::Auto},
+                         {"perf", Sampler::Perf},
+                         {"timer", Sampler::Timer},
+                         {"proc", Sampler::Proc}});
 }
 
 prof::Result<CudaMode> parseCudaMode(std::string_view word) {
-  return oneOf<CudaMode>(
-      "--cuda", word,
-      {{"full", CudaMode::Full}, {"kernels", CudaMode::Kernels}, {"graphs", CudaMode::Graphs}, {"off", CudaMode::Off}});
+  return oneOf<CudaMode>("--cuda", word,
+                         {{"full", CudaMode::Full},
+                          {"kernels", CudaMode::Kernels},
+                          {"graphs", CudaMode::Graphs},
+                          {"off", CudaMode::Off}});
 }
 
 prof::Result<Detail> parseDetail(std::string_view word) {
@@ -123,7 +130,8 @@ prof::Result<std::uint64_t> parseBytes(std::string_view text) {
     const auto power = kUnits.find(static_cast<char>(unit[0] & ~0x20));
     const auto rest = unit.substr(1);
     if (power == std::string_view::npos || !(rest.empty() || rest == "B" || rest == "iB")) {
-      return prof::Error{fmt::format("'{}' is not a size: unknown unit '{}'. Use K, M, G or T.", text, unit)};
+      return prof::Error{
+          fmt::format("'{}' is not a size: unknown unit '{}'. Use K, M, G or T.", text, unit)};
     }
     factor = std::pow(1024.0, static_cast<double>(power + 1));
   }
@@ -135,7 +143,8 @@ prof::Result<std::uint64_t> parseBytes(std::string_view text) {
 prof::Result<std::int64_t> parseDuration(std::string_view text) {
   double number = 0;
   std::string_view unit;
-  const prof::Error bad{fmt::format("'{}' is not a duration. Write it as 90s, 500ms, 1.5m or 2h.", text)};
+  const prof::Error bad{
+      fmt::format("'{}' is not a duration. Write it as 90s, 500ms, 1.5m or 2h.", text)};
   if (!splitNumber(trim(text), number, unit)) return bad;
   double factor = 0;
   if (unit.empty() || unit == "s") factor = 1e9;
@@ -157,7 +166,8 @@ prof::Result<DumpOn> parseDumpOn(std::string_view list) {
     } else if (word == "slow-step") {
       when.slowStep = true;
     } else {
-      return prof::Error{fmt::format("--dump-on does not know '{}'. Known: slow-step, signal, crash.", word)};
+      return prof::Error{
+          fmt::format("--dump-on does not know '{}'. Known: slow-step, signal, crash.", word)};
     }
     return {};
   });
@@ -169,49 +179,61 @@ prof::Status checkOptions(const RunOptions& options) {
   constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;
   const bool ring = options.ringBytes != 0;
   if (ring && options.ringBytes < kLeast) {
-    return prof::Error{"--ring is less than 1M. Give each process at least that, for example --ring 64M"};
+    return prof::Error{
+        "--ring is less than 1M. Give each process at least that, for example --ring 64M"};
   }
   const auto pages = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
   const std::uint64_t memory = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   if (options.ringBytes > memory) {
-    return prof::Error{fmt::format(
-        "--ring is more than the memory of this machine ({}M), which each process could fill. Give it less, "
-        "for example --ring 256M",
-        memory >> 20)};
+    return prof::Error{
+        fmt::format("--ring is more than the memory of this machine ({}M), which each process "
+                    "could fill. Give it less, for example --ring 256M",
+                    memory >> 20)};
   }
   if (options.memoryLimit < kLeast) {
     return prof::Error{
-        "--memory-limit is less than 1M. Give each process at least that, for example --memory-limit 64M"};
+        "--memory-limit is less than 1M. Give each process at least that, for example "
+        "--memory-limit 64M"};
   }
   const DumpOn& when = options.dumpOn;
   if (!ring && (when.signal || when.crash || when.slowStep)) {
     return prof::Error{"--dump-on needs a flight recorder. Add its size, for example --ring 256M"};
   }
   if (!when.slowStep && !options.stepRange.empty() && options.standby.empty()) {
-    return prof::Error{"--step-range defines a slow step. Add --dump-on slow-step, or leave it out"};
+    return prof::Error{
+        "--step-range defines a slow step. Add --dump-on slow-step, or leave it out"};
   }
   if (when.slowStep && !options.sources.nvtx) {
     return prof::Error{"--dump-on slow-step finds steps by their NVTX ranges. Add nvtx to --trace"};
   }
   if (ring && options.sources.samples) {
-    return prof::Error{"a flight recorder keeps no CPU samples. Leave samples out of --trace, or --ring"};
+    return prof::Error{
+        "a flight recorder keeps no CPU samples. Leave samples out of --trace, or --ring"};
   }
   if (options.sampler != Sampler::Auto && !options.sources.samples) {
-    return prof::Error{"--sampler chooses the source of CPU samples. Add samples to --trace, or leave it out"};
+    return prof::Error{
+        "--sampler chooses the source of CPU samples. Add samples to --trace, or leave it out"};
   }
   if (options.samplePeriodNs < 50'000 || options.samplePeriodNs > 1'000'000'000) {
-    return prof::Error{"--sample-rate has to be from 1 to 20000 in a second, for example --sample-rate 1000"};
+    return prof::Error{
+        "--sample-rate has to be from 1 to 20000 in a second, for example --sample-rate 1000"};
   }
-  if (options.pythonPeriodNs != 0 && (options.pythonPeriodNs < 1'000'000 || options.pythonPeriodNs > 1'000'000'000)) {
-    return prof::Error{"--python-hz has to be from 1 to 1000 in a second, or 0 for none, for example --python-hz 100"};
+  if (options.pythonPeriodNs != 0 &&
+      (options.pythonPeriodNs < 1'000'000 || options.pythonPeriodNs > 1'000'000'000)) {
+    return prof::Error{
+        "--python-hz has to be from 1 to 1000 in a second, or 0 for none, for example --python-hz "
+        "100"};
   }
   if (!(options.slowDeviations > 0) || !std::isfinite(options.slowDeviations)) {
     return prof::Error{"--step-mad has to be a number above 0, for example --step-mad 5"};
   }
   if (options.captureRange.empty()) return {};
-  if (!options.sources.nvtx) return prof::Error{"--capture-range is an NVTX range. Add nvtx to --trace"};
+  if (!options.sources.nvtx)
+    return prof::Error{"--capture-range is an NVTX range. Add nvtx to --trace"};
   if (options.delayNs > 0 || options.durationNs > 0) {
-    return prof::Error{"--capture-range chooses when to record, and so do --delay and --duration. Use one of the two"};
+    return prof::Error{
+        "--capture-range chooses when to record, and so do --delay and --duration. Use one of the "
+        "two"};
   }
   return {};
 }

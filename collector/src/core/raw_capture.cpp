@@ -17,7 +17,8 @@ bool hasMagic(const fs::path& path) {
   if (!fs::is_regular_file(path, error)) return false;  // to open a pipe waits for a writer
   std::array<char, 8> start{};
   std::ifstream file(path, std::ios::binary);
-  return file.read(start.data(), start.size()) && std::memcmp(start.data(), "LCNCUPT1", start.size()) == 0;
+  return file.read(start.data(), start.size()) &&
+         std::memcmp(start.data(), "LCNCUPT1", start.size()) == 0;
 }
 
 }  // namespace

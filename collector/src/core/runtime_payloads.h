@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-/// Payloads of the tensor runtime's NVTX schema, laid out as in its nvtx_schema.h, which this room must not include.
-/// The runtime's tests hold the same sizes.
+/// Payloads of the tensor runtime's NVTX schema, laid out as in its nvtx_schema.h, which this room
+/// must not include. The runtime's tests hold the same sizes.
 namespace lacuna::collector {
 
 /// Handle of a registered string, or of the event's own.

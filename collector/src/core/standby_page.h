@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The agreement of programs on standby and their keeper, who arms them. Nothing is recorded meanwhile.
+/// The agreement of programs on standby and their keeper, who arms them. Nothing is recorded
+/// meanwhile.
 namespace lacuna::collector {
 
 /// Names a file that holds one StandbyPage; set by the keeper for the whole process tree.
 inline constexpr const char* kStandbyVariable = "LACUNA_STANDBY";
-/// Names the folder in which `lacuna trigger` meets the keeper; for who looks at a process from outside.
+/// Names the folder in which `lacuna trigger` meets the keeper; for who looks at a process from
+/// outside.
 inline constexpr const char* kJobVariable = "LACUNA_JOB";
 
 enum class StandbyState : std::uint32_t {
@@ -28,7 +30,8 @@ struct StandbySlot {
   static constexpr std::uint64_t kTaken = 1;  ///< an owner that is not written yet
   static constexpr std::size_t kPathBytes = 1024;
 
-  std::atomic<std::uint64_t> owner{0};  ///< as CaptureSlot::ownerOf() gives it; 0 when the slot is free
+  std::atomic<std::uint64_t> owner{
+      0};  ///< as CaptureSlot::ownerOf() gives it; 0 when the slot is free
   /// 1: record. The process and its forked children look at it with every event.
   std::atomic<std::uint32_t> enabled{0};
   std::atomic<StandbyState> state{StandbyState::Waiting};
@@ -41,8 +44,8 @@ struct StandbySlot {
   char recording[kPathBytes] = {};      ///< the keeper writes it before it arms the process
 };
 
-/// The page that keeper and processes map. Anyone in the process tree could write it, so the keeper believes nothing in
-/// it that could hurt.
+/// The page that keeper and processes map. Anyone in the process tree could write it, so the keeper
+/// believes nothing in it that could hurt.
 struct StandbyPage {
   static constexpr std::uint32_t kMagic = 0x4c435331;  // LCS1
   static constexpr std::size_t kSlots = 256;

@@ -51,7 +51,8 @@ void BufferPool::prepare() {
     std::byte* buffer = free_.size() < ready_ ? takeUnused() : nullptr;
     lock.unlock();
     if (buffer == nullptr) return;
-    for (std::size_t at = 0; at < bufferBytes_; at += page) static_cast<volatile std::byte*>(buffer)[at] = std::byte{};
+    for (std::size_t at = 0; at < bufferBytes_; at += page)
+      static_cast<volatile std::byte*>(buffer)[at] = std::byte{};
     lock.lock();
     free_.push_back(buffer);
   }
@@ -68,7 +69,8 @@ void BufferPool::complete(std::byte* data, std::size_t validBytes) {
 
 std::optional<BufferPool::Full> BufferPool::take(double seconds) {
   std::unique_lock lock(mutex_);
-  arrived_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return !full_.empty() || awake_; });
+  arrived_.wait_for(lock, std::chrono::duration<double>(seconds),
+                    [&] { return !full_.empty() || awake_; });
   awake_ = false;
   if (full_.empty()) return std::nullopt;
   const Full full = full_.front();

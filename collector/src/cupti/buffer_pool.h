@@ -11,9 +11,10 @@
 
 namespace lacuna::collector::cupti {
 
-/// Buffers that CUPTI fills. request() and complete() are what CUPTI's callbacks do, on any thread, in the middle of a
-/// call to CUDA: they pop and push, no more. All addresses are taken at the start; another thread keeps some of the
-/// memory ready. Nothing is ever given back: CUPTI may still own any of it.
+/// Buffers that CUPTI fills. request() and complete() are what CUPTI's callbacks do, on any thread,
+/// in the middle of a call to CUDA: they pop and push, no more. All addresses are taken at the
+/// start; another thread keeps some of the memory ready. Nothing is ever given back: CUPTI may
+/// still own any of it.
 class BufferPool {
  public:
   struct Full {
@@ -26,7 +27,8 @@ class BufferPool {
 
   /// Null when all buffers are in use. Ends a wait in take() when few are ready.
   std::byte* request();
-  /// Makes as many ready as there were at the start: their pages are there, so that records need not wait for them.
+  /// Makes as many ready as there were at the start: their pages are there, so that records need
+  /// not wait for them.
   void prepare();
   /// Leaves memory alone that is not this pool's.
   void complete(std::byte* data, std::size_t validBytes);
@@ -47,7 +49,8 @@ class BufferPool {
   std::byte* memory_ = nullptr;  ///< of all buffers
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  // None ever grows beyond what it was given at the start: growing could throw, in the middle of a call to CUDA.
+  // None ever grows beyond what it was given at the start: growing could throw, in the middle of a
+  // call to CUDA.
   std::vector<std::byte*> free_;  ///< with their pages
   std::size_t unused_ = 0;        ///< those from here on were never handed out
   std::vector<Full> full_;        ///< the oldest first

@@ -11,8 +11,8 @@
 
 namespace lacuna::collector::cupti {
 
-/// Calls that begin or end the capture of a stream into a graph, of the runtime and of the driver that it may or may
-/// not call for it where CUPTI sees it.
+/// Calls that begin or end the capture of a stream into a graph, of the runtime and of the driver
+/// that it may or may not call for it where CUPTI sees it.
 struct CaptureCalls {
   CUpti_CallbackDomain domain;
   std::span<const CUpti_CallbackId> begin, end;
@@ -23,7 +23,8 @@ std::span<const CaptureCalls> captureCalls();
 void followCapture(Contexts& contexts, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                    const CUpti_CallbackData& call);
 
-/// True for calls whose cost or effect matters to training; all others would only make the trace larger.
+/// True for calls whose cost or effect matters to training; all others would only make the trace
+/// larger.
 bool matters(std::string_view name);
 
 }  // namespace lacuna::collector::cupti

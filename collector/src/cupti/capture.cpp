@@ -59,7 +59,8 @@ std::string textOf(std::span<const std::byte> bytes) {
 }
 
 template <class Record, class Member>
-void visitText(const void* record, std::size_t bytes, Member member, const std::function<void(const char*)>& visit) {
+void visitText(const void* record, std::size_t bytes, Member member,
+               const std::function<void(const char*)>& visit) {
   Record copy{};
   std::memcpy(&copy, record, std::min(bytes, sizeof copy));
   if (copy.*member != nullptr) visit(copy.*member);
@@ -105,17 +106,21 @@ bool readChunk(std::uint32_t type, std::span<const std::byte> bytes, Capture& ca
   }
 }
 
-/// True when a chunk was read; false at the end, with `complaint` set unless the end is a clean one.
+/// True when a chunk was read; false at the end, with `complaint` set unless the end is a clean
+/// one.
 bool readNext(std::FILE* file, std::uint64_t fileBytes, Capture& capture, std::string& complaint) {
   ChunkHead head{};
   const auto at = static_cast<std::uint64_t>(std::ftell(file));
   const std::size_t got = std::fread(&head, 1, sizeof head, file);
   if (got == 0) return false;
   std::vector<std::byte> body;
-  const bool fits = got == sizeof head && head.bytes <= kMaxChunkBytes && head.bytes <= fileBytes - at - sizeof head;
+  const bool fits = got == sizeof head && head.bytes <= kMaxChunkBytes &&
+                    head.bytes <= fileBytes - at - sizeof head;
   if (fits) body.resize(head.bytes);
-  if (!fits || std::fread(body.data(), 1, body.size(), file) != body.size() || !readChunk(head.type, body, capture)) {
-    complaint = "the capture is damaged or cut off at byte " + std::to_string(at) + "; what comes before it is used";
+  if (!fits || std::fread(body.data(), 1, body.size(), file) != body.size() ||
+      !readChunk(head.type, body, capture)) {
+    complaint = "the capture is damaged or cut off at byte " + std::to_string(at) +
+                "; what comes before it is used";
     return false;
   }
   return true;
@@ -123,7 +128,8 @@ bool readNext(std::FILE* file, std::uint64_t fileBytes, Capture& capture, std::s
 
 }  // namespace
 
-void forEachText(const void* record, std::size_t bytes, const std::function<void(const char*)>& visit) {
+void forEachText(const void* record, std::size_t bytes,
+                 const std::function<void(const char*)>& visit) {
   std::uint32_t kind = 0;
   if (bytes < sizeof kind) return;
   std::memcpy(&kind, record, sizeof kind);
@@ -140,7 +146,8 @@ void forEachText(const void* record, std::size_t bytes, const std::function<void
   }
 }
 
-CaptureWriter::CaptureWriter(const std::string& path, std::uint32_t cuptiVersion, const Strides& strides)
+CaptureWriter::CaptureWriter(const std::string& path, std::uint32_t cuptiVersion,
+                             const Strides& strides)
     : strides_(strides) {
   create(path);
   write(std::as_bytes(std::span(kMagic)));
@@ -158,7 +165,8 @@ void CaptureWriter::create(const std::filesystem::path& path) {
   for (int number = 2; file_ == nullptr; ++number) {
     file_ = std::fopen(path_.c_str(), "wbxe");
     if (file_ != nullptr || errno != EEXIST || number > kMostPrograms) break;
-    path_ = (path.parent_path() / path.stem()).string() + "-" + std::to_string(number) + path.extension().string();
+    path_ = (path.parent_path() / path.stem()).string() + "-" + std::to_string(number) +
+            path.extension().string();
   }
   if (file_ == nullptr) why_ = path_ + ": " + std::strerror(errno);
 }
@@ -174,7 +182,8 @@ void CaptureWriter::breakOff() {
   file_ = nullptr;
 }
 
-void CaptureWriter::chunk(std::uint32_t type, std::span<const std::byte> head, std::span<const std::byte> body) {
+void CaptureWriter::chunk(std::uint32_t type, std::span<const std::byte> head,
+                          std::span<const std::byte> body) {
   write(bytesOf(ChunkHead{type, 0, head.size() + body.size()}));
   write(head);
   write(body);
@@ -210,14 +219,16 @@ void CaptureWriter::clock(std::int64_t stampNs, prof::TimeNs monotonicNs) {
 }
 
 prof::Result<Capture> readCapture(const std::string& path, std::string* complaint) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
+                                                             &std::fclose);
   if (!file) return prof::Error{"cannot open the capture " + path + ": " + std::strerror(errno)};
   std::fseek(file.get(), 0, SEEK_END);
   const auto fileBytes = static_cast<std::uint64_t>(std::ftell(file.get()));
   std::rewind(file.get());
   std::array<char, 8> magic{};
   if (std::fread(magic.data(), 1, magic.size(), file.get()) != magic.size() || magic != kMagic) {
-    return prof::Error{path + " is not a raw CUPTI capture; give a file written by lacuna run --raw-capture"};
+    return prof::Error{
+        path + " is not a raw CUPTI capture; give a file written by lacuna run --raw-capture"};
   }
   Capture capture;
   std::string trouble;
@@ -246,7 +257,8 @@ DecodeStats replay(const Capture& capture, RowSink& sink,
   Decoder decoder(sink, hooks);
   auto text = capture.texts.begin();
   for (std::size_t i = 0; i < capture.buffers.size(); ++i) {
-    for (; text != capture.texts.end() && text->fromBuffer <= i; ++text) texts[text->pointer] = text->text;
+    for (; text != capture.texts.end() && text->fromBuffer <= i; ++text)
+      texts[text->pointer] = text->text;
     decoder.decodeBuffer(capture.buffers[i].data(), capture.buffers[i].size(), capture.strides);
   }
   return decoder.stats();

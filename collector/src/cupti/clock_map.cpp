@@ -8,7 +8,8 @@
 namespace lacuna::collector::cupti {
 namespace {
 
-/// A change of the offset per second of time above which the clock was set, not slewed (adjtime slews by at most 0.05
+/// A change of the offset per second of time above which the clock was set, not slewed (adjtime
+/// slews by at most 0.05
 /// %).
 constexpr std::int64_t kMaxSlewPerSecondNs = 1'000'000;
 /// A pair beyond this is damaged; sums of stamps and distances stay within 64 bits.
@@ -22,15 +23,16 @@ void ClockMap::add(std::int64_t stampNs, prof::TimeNs monotonicNs) {
 }
 
 void ClockMap::keepNewest(std::size_t most) {
-  if (pairs_.size() >= 2 * most) pairs_.erase(pairs_.begin(), pairs_.end() - static_cast<std::ptrdiff_t>(most));
+  if (pairs_.size() >= 2 * most)
+    pairs_.erase(pairs_.begin(), pairs_.end() - static_cast<std::ptrdiff_t>(most));
 }
 
 prof::TimeNs ClockMap::monotonic(std::int64_t stampNs) const {
   if (pairs_.empty()) return stampNs;
-  // The search starts from the newest pair, because the records at hand are recent. It is also right when the clock was
-  // set back and a stamp could mean two moments.
-  const auto newer =
-      std::find_if(pairs_.rbegin(), pairs_.rend(), [&](const Pair& pair) { return pair.stampNs <= stampNs; });
+  // The search starts from the newest pair, because the records at hand are recent. It is also
+  // right when the clock was set back and a stamp could mean two moments.
+  const auto newer = std::find_if(pairs_.rbegin(), pairs_.rend(),
+                                  [&](const Pair& pair) { return pair.stampNs <= stampNs; });
   if (newer == pairs_.rend()) return stampNs + pairs_.front().offset();
   if (newer == pairs_.rbegin()) return stampNs + newer->offset();
   const Pair& before = *newer;

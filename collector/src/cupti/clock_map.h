@@ -10,15 +10,17 @@
 
 namespace lacuna::collector::cupti {
 
-/// Turns CUPTI's stamps into CLOCK_MONOTONIC, from pairs read at the same moments. CUPTI stamps in nanoseconds of a
-/// clock of the system, mostly CLOCK_REALTIME, which is slewed and may be set; CLOCK_MONOTONIC_RAW on WSL.
+/// Turns CUPTI's stamps into CLOCK_MONOTONIC, from pairs read at the same moments. CUPTI stamps in
+/// nanoseconds of a clock of the system, mostly CLOCK_REALTIME, which is slewed and may be set;
+/// CLOCK_MONOTONIC_RAW on WSL.
 class ClockMap {
  public:
   /// In the order of reading.
   void add(std::int64_t stampNs, prof::TimeNs monotonicNs);
   /// Forgets the oldest pairs, now and then, where there are more.
   void keepNewest(std::size_t most);
-  /// Follows the slew between neighbouring pairs; where the stamps' clock was set, the pair before the moment holds.
+  /// Follows the slew between neighbouring pairs; where the stamps' clock was set, the pair before
+  /// the moment holds.
   [[nodiscard]] prof::TimeNs monotonic(std::int64_t stampNs) const;
   [[nodiscard]] bool empty() const { return pairs_.empty(); }
 

@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Brings the rows of several processes into one trace: gives each process, thread, device, queue and track a number
-/// that is its own there.
+/// Brings the rows of several processes into one trace: gives each process, thread, device, queue
+/// and track a number that is its own there.
 class TraceSink : public cupti::RowSink {
  public:
   explicit TraceSink(prof::Writer& writer) : writer_(writer) {}
@@ -162,17 +162,21 @@ std::vector<fs::path> filesOf(const fs::path& capture) {
   if (!fs::is_directory(capture, error)) return {capture};
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(capture, error)) {
-    if (entry.path().extension() == ".raw" && isRawCapture(entry.path())) files.push_back(entry.path());
+    if (entry.path().extension() == ".raw" && isRawCapture(entry.path()))
+      files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
   return files;
 }
 
-/// The process id is in the file's name: cupti-4711.raw, and cupti-4711-2.raw of the next program of that process.
+/// The process id is in the file's name: cupti-4711.raw, and cupti-4711-2.raw of the next program
+/// of that process.
 std::uint32_t processOf(const fs::path& file) {
   const std::string stem = file.stem().string();
   const auto dash = stem.find('-');
-  return dash == std::string::npos ? 0 : static_cast<std::uint32_t>(std::atoll(stem.c_str() + dash + 1));
+  return dash == std::string::npos
+             ? 0
+             : static_cast<std::uint32_t>(std::atoll(stem.c_str() + dash + 1));
 }
 
 void noteOddities(const fs::path& file, const cupti::DecodeStats& stats, CaptureReport& report) {
@@ -181,11 +185,14 @@ void noteOddities(const fs::path& file, const cupti::DecodeStats& stats, Capture
   };
   note(stats.zeroStart, " device events have no start time; they are left out");
   note(stats.endBeforeStart, " device events end before they start; their length is 0");
-  note(stats.unfinished, " device events were handed over before they had ended; they are marked unfinished");
-  note(stats.unknownKinds, " buffers hold a kind of record that is not known; their rest is left out");
+  note(stats.unfinished,
+       " device events were handed over before they had ended; they are marked unfinished");
+  note(stats.unknownKinds,
+       " buffers hold a kind of record that is not known; their rest is left out");
 }
 
-/// For all texts of the capture: a hostile one may hold symbols that would keep this process busy for hours.
+/// For all texts of the capture: a hostile one may hold symbols that would keep this process busy
+/// for hours.
 symbols::PlainNames plainNamesOf(const cupti::Capture& capture, symbols::DemangleLimits& limits) {
   std::set<std::string_view> texts;
   for (const cupti::Capture::Text& text : capture.texts) texts.insert(text.text);
@@ -194,10 +201,10 @@ symbols::PlainNames plainNamesOf(const cupti::Capture& capture, symbols::Demangl
 
 void noteLeft(const fs::path& file, const symbols::PlainNames& plain, CaptureReport& report) {
   if (plain.left == 0) return;
-  report.notes.push_back(file.string() +
-                         ": names of kernels that stay mangled, as their plain form takes too much time "
-                         "or memory: " +
-                         std::to_string(plain.left));
+  report.notes.push_back(
+      file.string() +
+      ": names of kernels that stay mangled, as their plain form takes too much time or memory: " +
+      std::to_string(plain.left));
 }
 
 }  // namespace
@@ -205,7 +212,8 @@ void noteLeft(const fs::path& file, const symbols::PlainNames& plain, CaptureRep
 prof::Result<CaptureReport> convertCapture(const fs::path& capture, const fs::path& output) {
   CaptureReport report;
   const auto files = filesOf(capture);
-  if (files.empty()) return prof::Error{capture.string() + " holds no raw CUPTI capture (cupti-PID.raw)"};
+  if (files.empty())
+    return prof::Error{capture.string() + " holds no raw CUPTI capture (cupti-PID.raw)"};
   auto writer = prof::Writer::create(output);
   if (!writer) return writer.error();
   TraceSink sink(*writer);

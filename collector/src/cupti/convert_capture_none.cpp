@@ -6,10 +6,9 @@ namespace lacuna::collector {
 
 prof::Result<CaptureReport> convertCapture(const std::filesystem::path& capture,
                                            const std::filesystem::path& /*output*/) {
-  return prof::Error{
-      capture.string() +
-      " is a raw CUPTI capture, and this lacuna was built without the CUDA toolkit's headers. Remedy: build "
-      "it where the toolkit is"};
+  return prof::Error{capture.string() +
+                     " is a raw CUPTI capture, and this lacuna was built without the CUDA "
+                     "toolkit's headers. Remedy: build it where the toolkit is"};
 }
 
 }  // namespace lacuna::collector

@@ -20,8 +20,9 @@ Record prefix(const void* record, std::size_t bytes) {
   return copy;
 }
 
-/// The number in an enum field, by its offset. A newer library or a damaged buffer may hold one that the enum has no
-/// name for. Reading such a value as the enum is undefined, and so is a reference to a field of a packed structure.
+/// The number in an enum field, by its offset. A newer library or a damaged buffer may hold one
+/// that the enum has no name for. Reading such a value as the enum is undefined, and so is a
+/// reference to a field of a packed structure.
 template <class Record>
 std::uint32_t rawWord(const Record& record, std::size_t offset) {
   std::uint32_t number = 0;
@@ -152,7 +153,8 @@ void Decoder::decode(const void* record, std::size_t bytes) {
   }
 }
 
-std::size_t Decoder::decodeBuffer(const std::byte* buffer, std::size_t bytes, const Strides& strides) {
+std::size_t Decoder::decodeBuffer(const std::byte* buffer, std::size_t bytes,
+                                  const Strides& strides) {
   std::size_t offset = 0;
   while (bytes - offset >= sizeof(CUpti_ActivityKind)) {
     std::uint32_t kind = 0;
@@ -203,9 +205,10 @@ prof::DeviceId Decoder::deviceId(std::uint32_t cudaDevice) {
   return id;
 }
 
-prof::QueueId Decoder::queueId(std::uint32_t cudaDevice, std::uint32_t context, std::uint32_t stream) {
-  const auto [at, isNew] =
-      queues_.try_emplace({context, stream}, prof::QueueId(static_cast<std::uint32_t>(queues_.size() + 1)));
+prof::QueueId Decoder::queueId(std::uint32_t cudaDevice, std::uint32_t context,
+                               std::uint32_t stream) {
+  const auto [at, isNew] = queues_.try_emplace(
+      {context, stream}, prof::QueueId(static_cast<std::uint32_t>(queues_.size() + 1)));
   if (isNew) {
     // Process 1 stands for the recorded process itself.
     sink_.put(prof::Queue{.id = at->second,
@@ -222,7 +225,8 @@ prof::StringId Decoder::kernelName(const void* pointer) {
   const auto known = kernelNames_.find(text);
   if (known != kernelNames_.end()) return known->second;
   std::string symbol(text);
-  const prof::StringId id = sink_.name(hooks_.plainName ? hooks_.plainName(symbol) : symbols::demangled(symbol));
+  const prof::StringId id =
+      sink_.name(hooks_.plainName ? hooks_.plainName(symbol) : symbols::demangled(symbol));
   kernelNames_.emplace(std::move(symbol), id);
   return id;
 }
@@ -230,19 +234,24 @@ prof::StringId Decoder::kernelName(const void* pointer) {
 prof::StringId Decoder::apiName(bool driver, std::uint32_t callbackId) {
   const auto [at, isNew] = apiNames_.try_emplace({driver, callbackId});
   if (isNew) {
-    std::string name = hooks_.apiName ? withoutVersion(hooks_.apiName(driver, callbackId)) : std::string();
-    if (name.empty()) name = std::string(driver ? "driver" : "runtime") + " call " + std::to_string(callbackId);
+    std::string name =
+        hooks_.apiName ? withoutVersion(hooks_.apiName(driver, callbackId)) : std::string();
+    if (name.empty())
+      name = std::string(driver ? "driver" : "runtime") + " call " + std::to_string(callbackId);
     at->second = sink_.name(name);
   }
   return at->second;
 }
 
-void Decoder::sample(std::uint32_t cudaDevice, const char* name, const char* unit, std::uint64_t stamp, double value) {
-  const auto [at, isNew] =
-      tracks_.try_emplace({cudaDevice, name}, prof::TrackId(static_cast<std::uint32_t>(tracks_.size() + 1)));
+void Decoder::sample(std::uint32_t cudaDevice, const char* name, const char* unit,
+                     std::uint64_t stamp, double value) {
+  const auto [at, isNew] = tracks_.try_emplace(
+      {cudaDevice, name}, prof::TrackId(static_cast<std::uint32_t>(tracks_.size() + 1)));
   if (isNew) {
-    sink_.put(prof::CounterTrack{
-        .id = at->second, .device = deviceId(cudaDevice), .name = sink_.name(name), .unit = sink_.name(unit)});
+    sink_.put(prof::CounterTrack{.id = at->second,
+                                 .device = deviceId(cudaDevice),
+                                 .name = sink_.name(name),
+                                 .unit = sink_.name(unit)});
   }
   sink_.put(prof::CounterSample{.timeNs = this->at(stamp), .track = at->second, .value = value});
 }
@@ -294,7 +303,8 @@ void Decoder::memcpy(const CUpti_ActivityMemcpy6& record) {
 void Decoder::peerCopy(const CUpti_ActivityMemcpyPtoP4& record) {
   Span span;
   if (!spanOf(record.start, record.end, span)) return;
-  const std::uint32_t peer = record.deviceId == record.srcDeviceId ? record.dstDeviceId : record.srcDeviceId;
+  const std::uint32_t peer =
+      record.deviceId == record.srcDeviceId ? record.dstDeviceId : record.srcDeviceId;
   sink_.put(prof::Memcpy{
       .startNs = span.startNs,
       .durNs = span.durNs,
@@ -346,12 +356,13 @@ void Decoder::sync(const CUpti_ActivitySynchronization2& record) {
   Span span;
   if (!spanOf(record.start, record.end, span)) return;
   const auto device = deviceOfContext_.find(record.contextId);
-  const bool hasStream = record.streamId != static_cast<std::uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE);
-  prof::Sync row{
-      .startNs = span.startNs,
-      .durNs = span.durNs,
-      .kind = bounded(rawWord(record, offsetof(CUpti_ActivitySynchronization2, type)), prof::SyncKind::Context),
-      .correlation = record.correlationId};
+  const bool hasStream =
+      record.streamId != static_cast<std::uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE);
+  prof::Sync row{.startNs = span.startNs,
+                 .durNs = span.durNs,
+                 .kind = bounded(rawWord(record, offsetof(CUpti_ActivitySynchronization2, type)),
+                                 prof::SyncKind::Context),
+                 .correlation = record.correlationId};
   if (record.cudaEventId != static_cast<std::uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE))
     row.eventId = record.cudaEventId;
   if (device != deviceOfContext_.end()) {
@@ -364,11 +375,12 @@ void Decoder::sync(const CUpti_ActivitySynchronization2& record) {
 void Decoder::overhead(const CUpti_ActivityOverhead3& record) {
   Span span;
   if (!spanOf(record.start, record.end, span)) return;
-  prof::Overhead row{
-      .startNs = span.startNs,
-      .durNs = span.durNs,
-      .name = sink_.name(overheadName(rawWord(record, offsetof(CUpti_ActivityOverhead3, overheadKind))))};
-  if (rawWord(record, offsetof(CUpti_ActivityOverhead3, objectKind)) == CUPTI_ACTIVITY_OBJECT_THREAD)
+  prof::Overhead row{.startNs = span.startNs,
+                     .durNs = span.durNs,
+                     .name = sink_.name(overheadName(
+                         rawWord(record, offsetof(CUpti_ActivityOverhead3, overheadKind))))};
+  if (rawWord(record, offsetof(CUpti_ActivityOverhead3, objectKind)) ==
+      CUPTI_ACTIVITY_OBJECT_THREAD)
     row.thread = thread(record.objectId.pt.threadId);
   sink_.put(row);
 }
@@ -379,12 +391,14 @@ void Decoder::memory(const CUpti_ActivityMemory4& record) {
   if (!release && rawWord(record, offsetof(CUpti_ActivityMemory4, memoryOperationType)) !=
                       CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION)
     return;
-  prof::Allocation row{.timeNs = at(record.timestamp), .address = record.address, .bytes = record.bytes};
-  const auto kind =
-      bounded(rawWord(record, offsetof(CUpti_ActivityMemory4, memoryKind)), prof::MemoryKind::ManagedStatic);
+  prof::Allocation row{
+      .timeNs = at(record.timestamp), .address = record.address, .bytes = record.bytes};
+  const auto kind = bounded(rawWord(record, offsetof(CUpti_ActivityMemory4, memoryKind)),
+                            prof::MemoryKind::ManagedStatic);
   const bool onHost = kind == prof::MemoryKind::Pageable || kind == prof::MemoryKind::Pinned;
   if (!onHost) row.device = deviceId(record.deviceId);
-  // Stream-ordered memory is what programs work with; whole cudaMalloc blocks are what caching allocators take and cut.
+  // Stream-ordered memory is what programs work with; whole cudaMalloc blocks are what caching
+  // allocators take and cut.
   if (record.isAsync != 0) {
     row.action = release ? prof::MemoryAction::Free : prof::MemoryAction::Allocate;
     row.queue = queueId(record.deviceId, record.contextId, record.streamId);
@@ -396,10 +410,13 @@ void Decoder::memory(const CUpti_ActivityMemory4& record) {
 }
 
 void Decoder::memoryPool(const CUpti_ActivityMemoryPool3& record) {
-  if (rawWord(record, offsetof(CUpti_ActivityMemoryPool3, memoryPoolType)) != CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL)
+  if (rawWord(record, offsetof(CUpti_ActivityMemoryPool3, memoryPoolType)) !=
+      CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL)
     return;
-  sample(record.deviceId, "memory pool size", "bytes", record.timestamp, static_cast<double>(record.size));
-  sample(record.deviceId, "memory pool in use", "bytes", record.timestamp, static_cast<double>(record.utilizedSize));
+  sample(record.deviceId, "memory pool size", "bytes", record.timestamp,
+         static_cast<double>(record.size));
+  sample(record.deviceId, "memory pool in use", "bytes", record.timestamp,
+         static_cast<double>(record.utilizedSize));
 }
 
 void Decoder::device(const CUpti_ActivityDevice5& record) {
@@ -443,7 +460,8 @@ void Decoder::environment(const CUpti_ActivityEnvironment& record) {
       sample(record.deviceId, "SM clock", "MHz", stamp, record.data.speed.smClock);
       return sample(record.deviceId, "memory clock", "MHz", stamp, record.data.speed.memoryClock);
     case CUPTI_ACTIVITY_ENVIRONMENT_TEMPERATURE:
-      return sample(record.deviceId, "temperature", "°C", stamp, record.data.temperature.gpuTemperature);
+      return sample(record.deviceId, "temperature", "°C", stamp,
+                    record.data.temperature.gpuTemperature);
     case CUPTI_ACTIVITY_ENVIRONMENT_POWER:
       return sample(record.deviceId, "power", "mW", stamp, record.data.power.power);
     case CUPTI_ACTIVITY_ENVIRONMENT_COOLING:

@@ -20,10 +20,12 @@
 
 namespace lacuna::collector::cupti {
 
-/// Kinds of CUPTI 13.0, and room for those of later versions: a buffer that holds such a record is read past it.
+/// Kinds of CUPTI 13.0, and room for those of later versions: a buffer that holds such a record is
+/// read past it.
 inline constexpr std::size_t kMostKinds = 256;
-/// Size of a record of each kind as the library at hand writes it, 0 for a kind that it does not know. The structures
-/// used here only ever grew at their end from CUPTI 12 on, so a shorter record is a valid prefix.
+/// Size of a record of each kind as the library at hand writes it, 0 for a kind that it does not
+/// know. The structures used here only ever grew at their end from CUPTI 12 on, so a shorter record
+/// is a valid prefix.
 using Strides = std::array<std::uint16_t, kMostKinds>;
 /// The strides of the headers that this was compiled against.
 Strides compiledStrides();
@@ -37,34 +39,38 @@ struct DecodeStats {
   std::uint64_t unfinished = 0;      ///< handed over before its end: kept, marked unfinished
 };
 
-/// The functions by which the decoder asks its surroundings. All of them may be called for any record.
+/// The functions by which the decoder asks its surroundings. All of them may be called for any
+/// record.
 struct DecoderHooks {
-  /// The text behind a pointer in a record, "" when there is none. The pointer is never followed here, so that captures
-  /// and damaged buffers can be decoded with a table.
+  /// The text behind a pointer in a record, "" when there is none. The pointer is never followed
+  /// here, so that captures and damaged buffers can be decoded with a table.
   std::function<std::string_view(const void* pointer)> text;
   /// The name of an API function ("cudaLaunchKernel_v7000").
   std::function<std::string(bool driver, std::uint32_t callbackId)> apiName;
-  /// The name that people use for a symbol. Without it each is demangled here, as long as that may take: for symbols of
-  /// programs that this process runs.
+  /// The name that people use for a symbol. Without it each is demangled here, as long as that may
+  /// take: for symbols of programs that this process runs.
   std::function<std::string(const std::string& symbol)> plainName;
   const ClockMap* clock = nullptr;
-  /// The threads in records are numbered by the system. Else they are nobody's whom the trace knows, and left out.
+  /// The threads in records are numbered by the system. Else they are nobody's whom the trace
+  /// knows, and left out.
   bool systemThreads = true;
 };
 
-/// Turns CUPTI activity records into rows. The same records give the same rows on any machine. The only state is the
-/// known contexts, devices and streams, and whatever the hooks do.
+/// Turns CUPTI activity records into rows. The same records give the same rows on any machine. The
+/// only state is the known contexts, devices and streams, and whatever the hooks do.
 class Decoder {
  public:
   Decoder(RowSink& sink, DecoderHooks hooks) : sink_(sink), hooks_(std::move(hooks)) {}
 
   /// One record of `bytes` bytes, as long as its kind's stride. Reads nothing beyond them.
   void decode(const void* record, std::size_t bytes);
-  /// All records of a buffer that lie back to back; the number of bytes that could be recognised as records.
+  /// All records of a buffer that lie back to back; the number of bytes that could be recognised as
+  /// records.
   std::size_t decodeBuffer(const std::byte* buffer, std::size_t bytes, const Strides& strides);
   [[nodiscard]] const DecodeStats& stats() const { return stats_; }
   /// A counter of a device that comes from elsewhere; the stamp is of the clock of records.
-  void counter(std::uint32_t cudaDevice, const char* name, const char* unit, std::uint64_t stamp, double value) {
+  void counter(std::uint32_t cudaDevice, const char* name, const char* unit, std::uint64_t stamp,
+               double value) {
     sample(cudaDevice, name, unit, stamp, value);
   }
   /// The devices that records have described, as CUDA numbers them: those that the process uses.
@@ -99,7 +105,8 @@ class Decoder {
   prof::QueueId queueId(std::uint32_t cudaDevice, std::uint32_t context, std::uint32_t stream);
   prof::StringId kernelName(const void* pointer);
   prof::StringId apiName(bool driver, std::uint32_t callbackId);
-  void sample(std::uint32_t cudaDevice, const char* name, const char* unit, std::uint64_t stamp, double value);
+  void sample(std::uint32_t cudaDevice, const char* name, const char* unit, std::uint64_t stamp,
+              double value);
 
   RowSink& sink_;
   DecoderHooks hooks_;
@@ -109,9 +116,12 @@ class Decoder {
   std::map<std::pair<std::uint32_t, std::uint32_t>, prof::QueueId> queues_;  ///< (context, stream)
   struct TextHash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
   };
-  /// By the text that CUPTI gives, never by its address: after a module is unloaded that may hold another.
+  /// By the text that CUPTI gives, never by its address: after a module is unloaded that may hold
+  /// another.
   std::unordered_map<std::string, prof::StringId, TextHash, std::equal_to<>> kernelNames_;
   std::map<std::pair<bool, std::uint32_t>, prof::StringId> apiNames_;
   std::map<std::pair<std::uint32_t, std::string>, prof::TrackId> tracks_;

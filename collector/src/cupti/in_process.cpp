@@ -24,8 +24,8 @@ void warn(const std::string& text) {
   lacunaLog(2, lacunaName("lacuna"), lacunaNameN(text.data(), text.size()));
 }
 
-/// Puts failures into the recording: at first sight, since a killed process reports nothing at its end, and later their
-/// total.
+/// Puts failures into the recording: at first sight, since a killed process reports nothing at its
+/// end, and later their total.
 class Losses {
  public:
   /// Drain thread, and after that has ended any; `last` at the end.
@@ -35,28 +35,38 @@ class Losses {
     recordText(report.hardwareText, reported_.hardwareText);
     recordDrops(report.droppedByCupti - reported_.droppedByCupti);
     reported_.droppedByCupti = report.droppedByCupti;
-    recordCount(last, report.decoded.zeroStart, reported_.decoded.zeroStart, [](const std::string& count) {
-      return "CUPTI gave " + count +
-             " device events without a start time; they are left out. CUDA graphs on some drivers do this: record one "
-             "event per graph launch instead";
-    });
-    recordCount(last, report.decoded.endBeforeStart, reported_.decoded.endBeforeStart, [](const std::string& count) {
-      return "CUPTI gave " + count + " device events that end before they start; their length is shown as 0";
-    });
-    recordCount(last, report.decoded.unfinished, reported_.decoded.unfinished, [](const std::string& count) {
-      return "CUPTI gave " + count +
-             " device events before they had ended; their length is not known, and they are marked unfinished";
-    });
-    recordCount(last, report.hardwareOverflows, reported_.hardwareOverflows, [](const std::string& count) {
-      return "the GPU's hardware counters came faster than they were read " + count +
-             " times: samples are missing there";
-    });
+    recordCount(last, report.decoded.zeroStart, reported_.decoded.zeroStart,
+                [](const std::string& count) {
+                  return "CUPTI gave " + count +
+                         " device events without a start time; they are left out. CUDA graphs on "
+                         "some drivers do this: record one event per graph launch instead";
+                });
+    recordCount(last, report.decoded.endBeforeStart, reported_.decoded.endBeforeStart,
+                [](const std::string& count) {
+                  return "CUPTI gave " + count +
+                         " device events that end before they start; their length is shown as 0";
+                });
+    recordCount(last, report.decoded.unfinished, reported_.decoded.unfinished,
+                [](const std::string& count) {
+                  return "CUPTI gave " + count +
+                         " device events before they had ended; their length is not known, and "
+                         "they are marked unfinished";
+                });
+    recordCount(last, report.hardwareOverflows, reported_.hardwareOverflows,
+                [](const std::string& count) {
+                  return "the GPU's hardware counters came faster than they were read " + count +
+                         " times: samples are missing there";
+                });
     recordCount(last, report.truncated, reported_.truncated, [](const std::string& count) {
-      return count + " CUPTI buffers ended within a record or held an unknown kind; their rest is left out";
+      return count +
+             " CUPTI buffers ended within a record or held an unknown kind; their rest is left out";
     });
-    recordCount(last, report.decoded.unknownKinds, reported_.decoded.unknownKinds, [](const std::string& count) {
-      return "CUPTI gave " + count + " records of kinds that this version of Lacuna does not know; they are left out";
-    });
+    recordCount(
+        last, report.decoded.unknownKinds, reported_.decoded.unknownKinds,
+        [](const std::string& count) {
+          return "CUPTI gave " + count +
+                 " records of kinds that this version of Lacuna does not know; they are left out";
+        });
   }
 
  private:
@@ -108,10 +118,12 @@ TracerOptions settings() {
     } else if (word == "gpu-counters") {
       options.hardwareInterval = std::chrono::milliseconds(10);
     } else if (word.substr(0, 8) == "capture=") {
-      options.capturePath = std::string(word.substr(8)) + "/cupti-" + std::to_string(::getpid()) + ".raw";
+      options.capturePath =
+          std::string(word.substr(8)) + "/cupti-" + std::to_string(::getpid()) + ".raw";
     } else if (!word.empty()) {
       warn(std::string(kSettingsVariable) + " does not know '" + std::string(word) +
-           "'. Known: graph-launches, device-work, no-memory, environment, gpu-counters, capture=DIR.");
+           "'. Known: graph-launches, device-work, no-memory, environment, gpu-counters, "
+           "capture=DIR.");
     }
   }
   return options;
@@ -123,7 +135,8 @@ void start() {
   sink = new RecordSink(guest::control());
   tracer = Tracer::start(Library::load(), *sink, settings()).release();
   // Otherwise its thread does.
-  if (const TracerReport report = tracer->report(); report.state != TracerState::Running) losses->record(report, false);
+  if (const TracerReport report = tracer->report(); report.state != TracerState::Running)
+    losses->record(report, false);
 }
 
 void stop() {
@@ -138,7 +151,8 @@ void guarded(void (*work)()) noexcept {
   try {
     work();
   } catch (const std::exception&) {
-    lacunaLog(2, lacunaName("lacuna"), lacunaName("no CUDA timeline, or not all of it: memory has run out"));
+    lacunaLog(2, lacunaName("lacuna"),
+              lacunaName("no CUDA timeline, or not all of it: memory has run out"));
   }
 }
 

@@ -7,10 +7,9 @@
 namespace lacuna::collector::cupti {
 
 void startCudaTimeline() {
-  lacunaLog(
-      1, lacunaName("lacuna"),
-      lacunaName("no CUDA timeline: this build of Lacuna has no CUDA support. Remedy: build it where the CUDA toolkit "
-                 "is installed"));
+  lacunaLog(1, lacunaName("lacuna"),
+            lacunaName("no CUDA timeline: this build of Lacuna has no CUDA support. Remedy: build "
+                       "it where the CUDA toolkit is installed"));
 }
 
 void stopCudaTimeline() {}

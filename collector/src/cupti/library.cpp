@@ -19,7 +19,8 @@ constexpr std::size_t kProbeBytes = 4096;
 
 void* openFirst(std::span<const std::string> places, std::string& why) {
   for (const std::string& place : places) {
-    if (void* handle = ::dlopen(place.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE)) return handle;
+    if (void* handle = ::dlopen(place.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE))
+      return handle;
   }
   for (const std::string& place : places) {
     if (void* handle = ::dlopen(place.c_str(), RTLD_NOW | RTLD_NODELETE)) return handle;
@@ -34,7 +35,9 @@ int driverVersion() {
   int version = 0;
   void* driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (driver == nullptr) return version;
-  if (auto* ask = reinterpret_cast<int (*)(int*)>(::dlsym(driver, "cuDriverGetVersion")); ask != nullptr) ask(&version);
+  if (auto* ask = reinterpret_cast<int (*)(int*)>(::dlsym(driver, "cuDriverGetVersion"));
+      ask != nullptr)
+    ask(&version);
   ::dlclose(driver);
   return version;
 }
@@ -76,7 +79,8 @@ void* Library::symbol(const char* name) const {
 
 std::string Library::describe(CUptiResult result) const {
   const char* text = nullptr;
-  if (GetResultString == nullptr || GetResultString(result, &text) != CUPTI_SUCCESS || text == nullptr)
+  if (GetResultString == nullptr || GetResultString(result, &text) != CUPTI_SUCCESS ||
+      text == nullptr)
     text = "unknown";
   return std::string(text) + " (" + std::to_string(static_cast<int>(result)) + ")";
 }
@@ -87,12 +91,16 @@ Strides Library::probeStrides() const {
   auto* bytes = reinterpret_cast<std::uint8_t*>(buffer.data());
   for (std::uint32_t kind = 0; kind < strides.size(); ++kind) {
     // Wherever the second record begins, its kind is valid: every word of the buffer is one.
-    for (std::size_t at = 0; at < kProbeBytes; at += sizeof kind) std::memcpy(bytes + at, &kind, sizeof kind);
+    for (std::size_t at = 0; at < kProbeBytes; at += sizeof kind)
+      std::memcpy(bytes + at, &kind, sizeof kind);
     CUpti_Activity* first = nullptr;
-    if (ActivityGetNextRecord(bytes, kProbeBytes, &first) != CUPTI_SUCCESS || first == nullptr) continue;
+    if (ActivityGetNextRecord(bytes, kProbeBytes, &first) != CUPTI_SUCCESS || first == nullptr)
+      continue;
     CUpti_Activity* second = first;
-    if (ActivityGetNextRecord(bytes, kProbeBytes, &second) != CUPTI_SUCCESS || second == nullptr) continue;
-    const auto stride = reinterpret_cast<std::uint8_t*>(second) - reinterpret_cast<std::uint8_t*>(first);
+    if (ActivityGetNextRecord(bytes, kProbeBytes, &second) != CUPTI_SUCCESS || second == nullptr)
+      continue;
+    const auto stride =
+        reinterpret_cast<std::uint8_t*>(second) - reinterpret_cast<std::uint8_t*>(first);
     if (stride > 0 && stride < static_cast<std::ptrdiff_t>(kProbeBytes))
       strides[kind] = static_cast<std::uint16_t>(stride);
   }

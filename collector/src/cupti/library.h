@@ -35,8 +35,8 @@ namespace lacuna::collector::cupti {
 /// CUPTI, found at run time. Never unloaded: unloading it crashes some versions.
 class Library {
  public:
-  /// Takes the copy that the process already holds, else the first that can be loaded. On failure loaded() is false and
-  /// why() names what was tried.
+  /// Takes the copy that the process already holds, else the first that can be loaded. On failure
+  /// loaded() is false and why() names what was tried.
   static Library load(std::span<const std::string> places);
   static Library load(const std::string& path) { return load(std::span(&path, 1)); }
   /// From cuptiPlaces(), for the driver that the process holds.

@@ -24,11 +24,13 @@ class MadeNodes {
   /// Numbers nodes by that function from now on; null: notes none.
   void follow(IdOf idOf) { idOf_ = idOf; }
 
-  /// The thread that calls made a node, as CUPTI reports it. A node of an executable graph is a copy, and CUPTI reports
-  /// each copy. May throw for want of memory. What nobody takes is dropped and counted at some size.
+  /// The thread that calls made a node, as CUPTI reports it. A node of an executable graph is a
+  /// copy, and CUPTI reports each copy. May throw for want of memory. What nobody takes is dropped
+  /// and counted at some size.
   void made(bool isCopy, const CUpti_GraphData& made) {
     const IdOf idOf = idOf_.load();
-    prof::GraphNode node{.timeNs = nowNs(), .thread = prof::ThreadId(static_cast<std::uint32_t>(::gettid()))};
+    prof::GraphNode node{.timeNs = nowNs(),
+                         .thread = prof::ThreadId(static_cast<std::uint32_t>(::gettid()))};
     if (idOf == nullptr || idOf(made.node, &node.id) != CUPTI_SUCCESS || node.id == 0) return;
     if (isCopy && idOf(made.originalNode, &node.original) != CUPTI_SUCCESS) node.original = 0;
     std::lock_guard lock(mutex_);

@@ -12,7 +12,8 @@ namespace {
 
 constexpr HardwareMetric kMetrics[] = {
     {"sm__cycles_active.avg.pct_of_peak_sustained_elapsed", "SM active", "percent"},
-    {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "tensor pipe active", "percent"},
+    {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "tensor pipe active",
+     "percent"},
     {"gr__cycles_active.avg.pct_of_peak_sustained_elapsed", "GPU active", "percent"},
     {"dram__bytes_read.sum.per_second", "memory read", "bytes/s"},
     {"dram__bytes_write.sum.per_second", "memory written", "bytes/s"},
@@ -139,7 +140,8 @@ std::span<const HardwareMetric> hardwareMetrics() {
 }
 
 std::vector<std::uint8_t> PmSampler::configure(const Library& library, const char* chip,
-                                               std::span<const HardwareMetric> metrics, std::size_t& passes) {
+                                               std::span<const HardwareMetric> metrics,
+                                               std::size_t& passes) {
   Calls calls;
   passes = 0;
   if (!calls.resolve(library)) return {};
@@ -149,14 +151,15 @@ std::vector<std::uint8_t> PmSampler::configure(const Library& library, const cha
   if (host == nullptr) return {};
   std::vector<std::uint8_t> config;
   std::vector<const char*> names = calls.known(chip, nullptr, metrics);
-  if (names.size() == metrics.size() && calls.add(host, names)) config = calls.configOf(host, passes);
+  if (names.size() == metrics.size() && calls.add(host, names))
+    config = calls.configOf(host, passes);
   calls.release(host);
   return config;
 }
 
 bool PmSampler::fail(const char* what, CUptiResult result) {
-  const bool rights =
-      result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES || result == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES;
+  const bool rights = result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ||
+                      result == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES;
   why_ = std::string("no GPU hardware counters: ") + what + ": " + library_.describe(result);
   if (rights) {
     why_ +=
@@ -171,7 +174,8 @@ bool PmSampler::start(std::uint32_t device, std::uint64_t intervalNs) {
   calls_ = std::make_shared<Calls>();
   if (!calls_->resolve(library_)) {
     why_ =
-        "no GPU hardware counters: this libcupti is older than CUDA 12.6, which brought them. Remedy: a newer libcupti";
+        "no GPU hardware counters: this libcupti is older than CUDA 12.6, which brought them. "
+        "Remedy: a newer libcupti";
     calls_.reset();
     return false;
   }
@@ -209,7 +213,8 @@ bool PmSampler::start(std::uint32_t device, std::uint64_t intervalNs) {
   set.triggerMode = CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;
   CUptiResult result = calls_->PmSamplingSetConfig(&set);
   if (result != CUPTI_SUCCESS) {
-    set.samplingInterval = static_cast<std::uint64_t>(static_cast<double>(intervalNs) * kSystemClockGhz);
+    set.samplingInterval =
+        static_cast<std::uint64_t>(static_cast<double>(intervalNs) * kSystemClockGhz);
     set.triggerMode = CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL;
     result = calls_->PmSamplingSetConfig(&set);
   }
@@ -266,9 +271,11 @@ bool PmSampler::decodeOnce(std::uint64_t nowNs, const Emit& emit) {
     sample.pCounterDataImage = image_.data();
     sample.counterDataImageSize = image_.size();
     sample.sampleIndex = i;
-    if (calls_->PmSamplingCounterDataGetSampleInfo(&sample) == CUPTI_SUCCESS) ends[i] = sample.endTimestamp;
+    if (calls_->PmSamplingCounterDataGetSampleInfo(&sample) == CUPTI_SUCCESS)
+      ends[i] = sample.endTimestamp;
   }
-  // A sample can only be read after it has ended: the least distance seen is the nearest to that of the clocks.
+  // A sample can only be read after it has ended: the least distance seen is the nearest to that of
+  // the clocks.
   if (!ends.empty()) {
     clockOffsetNs_ = std::min(clockOffsetNs_, static_cast<std::int64_t>(nowNs - ends.back()));
   }
@@ -276,7 +283,8 @@ bool PmSampler::decodeOnce(std::uint64_t nowNs, const Emit& emit) {
     if (!first_) emitSample(i, ends[i] + static_cast<std::uint64_t>(clockOffsetNs_), emit);
     first_ = false;
   }
-  return initialiseImage() && decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
+  return initialiseImage() &&
+         decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
 }
 
 void PmSampler::emitSample(std::size_t index, std::uint64_t endNs, const Emit& emit) {

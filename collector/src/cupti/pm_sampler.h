@@ -26,8 +26,8 @@ struct HardwareMetric {
 /// Those that are sampled; all fit into one pass of the hardware.
 std::span<const HardwareMetric> hardwareMetrics();
 
-/// The hardware counters of one GPU over time, by CUPTI's PM sampling: SM and tensor pipe activity, memory, PCIe and
-/// NVLink traffic. Not thread-safe, and never called from CUPTI's callbacks.
+/// The hardware counters of one GPU over time, by CUPTI's PM sampling: SM and tensor pipe activity,
+/// memory, PCIe and NVLink traffic. Not thread-safe, and never called from CUPTI's callbacks.
 class PmSampler {
  public:
   /// A value that holds until `endNs`, in the clock of records.
@@ -38,20 +38,24 @@ class PmSampler {
   PmSampler& operator=(const PmSampler&) = delete;
   ~PmSampler() { stop(); }
 
-  /// Begins to sample a device that this process uses. False when that cannot be; why() then has the reason and remedy.
+  /// Begins to sample a device that this process uses. False when that cannot be; why() then has
+  /// the reason and remedy.
   bool start(std::uint32_t device, std::uint64_t intervalNs);
   [[nodiscard]] const std::string& why() const { return why_; }
-  /// Takes what the hardware has gathered since the last call; the first sample, which covers the time before, is left
-  /// out. `nowNs` ties the GPU's clock to ours: to within the time that a poll takes.
+  /// Takes what the hardware has gathered since the last call; the first sample, which covers the
+  /// time before, is left out. `nowNs` ties the GPU's clock to ours: to within the time that a poll
+  /// takes.
   void poll(std::uint64_t nowNs, const Emit& emit);
   void stop();
   /// Times that the hardware's buffer overflowed before it was read.
   [[nodiscard]] std::uint64_t overflows() const { return overflows_; }
 
-  /// The configuration of a chip with all these metrics, as CUPTI makes it on any machine; empty when the chip does not
-  /// have them all. In `passes` how often the hardware would have to run for them.
+  /// The configuration of a chip with all these metrics, as CUPTI makes it on any machine; empty
+  /// when the chip does not have them all. In `passes` how often the hardware would have to run for
+  /// them.
   static std::vector<std::uint8_t> configure(const Library& library, const char* chip,
-                                             std::span<const HardwareMetric> metrics, std::size_t& passes);
+                                             std::span<const HardwareMetric> metrics,
+                                             std::size_t& passes);
 
  private:
   struct Calls;
@@ -65,7 +69,8 @@ class PmSampler {
   std::string why_;
   CUpti_PmSampling_Object* sampling_ = nullptr;
   CUpti_Profiler_Host_Object* host_ = nullptr;
-  std::vector<std::uint8_t> config_;  ///< CUPTI reads it until sampling is disabled: it keeps the pointer
+  std::vector<std::uint8_t>
+      config_;  ///< CUPTI reads it until sampling is disabled: it keeps the pointer
   std::vector<std::uint8_t> availability_;
   std::vector<std::uint8_t> image_;
   std::vector<const char*> names_;

@@ -12,8 +12,8 @@
 
 namespace lacuna::collector::cupti {
 
-/// Puts rows into the recording of this process: of events those that began while it was on, and everything that they
-/// may refer to.
+/// Puts rows into the recording of this process: of events those that began while it was on, and
+/// everything that they may refer to.
 class RecordSink : public RowSink {
  public:
   /// `control` is the page that switches the recording; null: it is always on.

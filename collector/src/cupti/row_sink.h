@@ -8,9 +8,9 @@
 
 namespace lacuna::collector::cupti {
 
-/// Where decoded rows go. Ids in the rows: StringId from name(); ThreadId is the operating system's thread id; DeviceId
-/// and QueueId are numbers of the decoder's choice, and their Device and Queue rows come before rows that refer to
-/// them.
+/// Where decoded rows go. Ids in the rows: StringId from name(); ThreadId is the operating system's
+/// thread id; DeviceId and QueueId are numbers of the decoder's choice, and their Device and Queue
+/// rows come before rows that refer to them.
 class RowSink {
  public:
   virtual ~RowSink() = default;

@@ -32,7 +32,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// CUPTI calls back without an argument of ours, so the pool of the one tracer is global. Null while no tracer runs.
+/// CUPTI calls back without an argument of ours, so the pool of the one tracer is global. Null
+/// while no tracer runs.
 std::atomic<BufferPool*> globalPool = nullptr;
 std::atomic<pid_t> ownerPid = 0;
 
@@ -67,7 +68,8 @@ MadeNodes& madeNodes() {
   return *kept;
 }
 
-void CUPTIAPI onCallback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+void CUPTIAPI onCallback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                         const void* data) {
   if (data == nullptr || globalPool.load() == nullptr || ownerPid != ::getpid()) return;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API)
     return followCapture(contexts(), domain, id, *static_cast<const CUpti_CallbackData*>(data));
@@ -76,12 +78,14 @@ void CUPTIAPI onCallback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_Call
   const CUcontext context = resource.context;
   const bool isCopy = id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
   try {
-    if ((isCopy || id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) && resource.resourceDescriptor != nullptr)
+    if ((isCopy || id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) &&
+        resource.resourceDescriptor != nullptr)
       madeNodes().made(isCopy, *static_cast<const CUpti_GraphData*>(resource.resourceDescriptor));
     if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) contexts().created(context);
     if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) contexts().destroyed(context);
   } catch (const std::exception&) {
-    return;  // for want of memory: its last work may lack an end, or its graphs' nodes their operators
+    return;  // for want of memory: its last work may lack an end, or its graphs' nodes their
+             // operators
   }
 }
 
@@ -184,7 +188,8 @@ void Tracer::Impl::note(const std::string& text) {
 /// Asks who has subscribed, in versions that can answer.
 CUptiResult Tracer::Impl::subscribeNamed(std::string& holder) {
 #ifdef CUpti_SubscriberParams_STRUCT_SIZE
-  const auto subscribeV2 = reinterpret_cast<decltype(&::cuptiSubscribe_v2)>(library.symbol("cuptiSubscribe_v2"));
+  const auto subscribeV2 =
+      reinterpret_cast<decltype(&::cuptiSubscribe_v2)>(library.symbol("cuptiSubscribe_v2"));
   if (subscribeV2 != nullptr) {
     char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN + 1] = {};
     CUpti_SubscriberParams params{};
@@ -213,14 +218,15 @@ bool Tracer::Impl::subscribe() {
                   "no CUDA timeline: there is no usable NVIDIA driver on this machine; the host's "
                   "side is recorded. Remedy: run where nvidia-smi works");
     case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
-      return fail(TracerState::HeldByAnother, "no CUDA timeline: another profiler in this process already uses CUPTI" +
-                                                  (holder.empty() ? std::string() : " (" + holder + ")") +
-                                                  ", and this driver allows only one. "
-                                                  "Remedy: switch the other profiler off (torch.profiler, nsys, ncu, a "
-                                                  "DCGM profiling job), or use CUDA 13.3 "
-                                                  "or newer, which allows several");
+      return fail(TracerState::HeldByAnother,
+                  "no CUDA timeline: another profiler in this process already uses CUPTI" +
+                      (holder.empty() ? std::string() : " (" + holder + ")") +
+                      ", and this driver allows only one. Remedy: switch the other profiler off "
+                      "(torch.profiler, nsys, ncu, a DCGM profiling job), or use CUDA 13.3 or "
+                      "newer, which allows several");
     default:
-      return fail(TracerState::Failed, "no CUDA timeline: CUPTI refused to start: " + library.describe(result));
+      return fail(TracerState::Failed,
+                  "no CUDA timeline: CUPTI refused to start: " + library.describe(result));
   }
 }
 
@@ -231,7 +237,8 @@ std::string Tracer::Impl::callbackName(bool driver, std::uint32_t id) const {
 }
 
 void Tracer::Impl::enableApi(bool driver) {
-  const auto enableOne = driver ? library.ActivityEnableDriverApi : library.ActivityEnableRuntimeApi;
+  const auto enableOne =
+      driver ? library.ActivityEnableDriverApi : library.ActivityEnableRuntimeApi;
   if (enableOne == nullptr) {
     // Without the choice of calls the driver's side would double every launch.
     if (!driver && library.ActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME) == CUPTI_SUCCESS) {
@@ -251,7 +258,8 @@ void Tracer::Impl::enableApi(bool driver) {
 /// Contexts are known only as long as their ends are reported.
 void Tracer::Impl::followContexts(bool follow) {
   const auto set = [&](CUpti_CallbackId id) {
-    return library.EnableCallback(follow ? 1 : 0, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id) == CUPTI_SUCCESS;
+    return library.EnableCallback(follow ? 1 : 0, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id) ==
+           CUPTI_SUCCESS;
   };
   const bool ends = set(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
   if (ends || !follow) (void)set(CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
@@ -260,11 +268,13 @@ void Tracer::Impl::followContexts(bool follow) {
   if (!follow) contexts().forget();
 }
 
-/// Where each node is recorded, the moment at which the program made it shows the operator that it is of.
+/// Where each node is recorded, the moment at which the program made it shows the operator that it
+/// is of.
 void Tracer::Impl::followNodes(bool follow) {
   if (!options.graphNodes || !options.calls || library.GetGraphNodeId == nullptr) return;
   if (follow) madeNodes().follow(library.GetGraphNodeId);
-  for (const auto id : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
+  for (const auto id :
+       {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
     (void)library.EnableCallback(follow ? 1 : 0, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
   if (!follow) madeNodes().follow(nullptr);
 }
@@ -286,10 +296,12 @@ void Tracer::Impl::followCaptures(bool follow) {
   }
 }
 
-/// A call that stays on costs the program time, and is dropped records in the account of the next session.
+/// A call that stays on costs the program time, and is dropped records in the account of the next
+/// session.
 void Tracer::Impl::disableCalls() {
   for (const auto& [driver, id] : calls) {
-    (void)(driver ? library.ActivityEnableDriverApi(id, 0) : library.ActivityEnableRuntimeApi(id, 0));
+    (void)(driver ? library.ActivityEnableDriverApi(id, 0)
+                  : library.ActivityEnableRuntimeApi(id, 0));
   }
 }
 
@@ -307,8 +319,10 @@ void Tracer::Impl::enableKinds() {
                                            CUPTI_ACTIVITY_KIND_STREAM};
   // Graph records replace those of the nodes.
   if (!options.graphNodes) kinds.push_back(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
-  if (options.calls) kinds.insert(kinds.end(), {CUPTI_ACTIVITY_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION});
-  if (options.memory) kinds.insert(kinds.end(), {CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL});
+  if (options.calls)
+    kinds.insert(kinds.end(), {CUPTI_ACTIVITY_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION});
+  if (options.memory)
+    kinds.insert(kinds.end(), {CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL});
   if (options.environment) kinds.push_back(CUPTI_ACTIVITY_KIND_ENVIRONMENT);
   std::string refused;
   for (const CUpti_ActivityKind kind : kinds) {
@@ -323,15 +337,16 @@ void Tracer::Impl::enableKinds() {
     enableApi(false);
     enableApi(true);
   }
-  if (!refused.empty()) note("some CUDA events are not recorded; CUPTI refused activity kinds" + refused);
+  if (!refused.empty())
+    note("some CUDA events are not recorded; CUPTI refused activity kinds" + refused);
 }
 
 bool Tracer::Impl::setUp() {
   if (!library.loaded()) {
-    return fail(TracerState::NoLibrary,
-                "no CUDA timeline: libcupti was not found (" + library.why() +
-                    "). Remedy: install the CUDA toolkit's CUPTI, or put its folder (…/extras/CUPTI/lib64) "
-                    "on LD_LIBRARY_PATH");
+    return fail(TracerState::NoLibrary, "no CUDA timeline: libcupti was not found (" +
+                                            library.why() +
+                                            "). Remedy: install the CUDA toolkit's CUPTI, or put "
+                                            "its folder (…/extras/CUPTI/lib64) on LD_LIBRARY_PATH");
   }
   if (!subscribe()) return false;
   strides = library.probeStrides();
@@ -339,21 +354,25 @@ bool Tracer::Impl::setUp() {
     capture = std::make_unique<CaptureWriter>(options.capturePath, library.version(), strides);
     noteCapture();
   }
-  // NVTX and perf know threads by the number that the system gives them; CUPTI's default is pthread's.
+  // NVTX and perf know threads by the number that the system gives them; CUPTI's default is
+  // pthread's.
   const CUptiResult threads = library.SetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
   systemThreads = threads == CUPTI_SUCCESS;
   if (!systemThreads)
-    note("CUDA calls have no thread: CUPTI cannot number threads as the system does: " + library.describe(threads));
-  pool = keepForGood(std::make_unique<BufferPool>(options.bufferBytes, options.buffers, options.maxBuffers));
+    note("CUDA calls have no thread: CUPTI cannot number threads as the system does: " +
+         library.describe(threads));
+  pool = keepForGood(
+      std::make_unique<BufferPool>(options.bufferBytes, options.buffers, options.maxBuffers));
   globalPool = pool;
   ownerPid = ::getpid();
   const CUptiResult result = library.ActivityRegisterCallbacks(&bufferRequested, &bufferCompleted);
-  if (result != CUPTI_SUCCESS) return giveUp("no CUDA timeline: CUPTI takes no buffers: " + library.describe(result));
+  if (result != CUPTI_SUCCESS)
+    return giveUp("no CUDA timeline: CUPTI takes no buffers: " + library.describe(result));
   readClocks();
   if (clock.empty()) {
     return giveUp(
-        "no CUDA timeline: CUPTI does not report its time (cuptiGetTimestamp), so its records cannot be placed beside "
-        "the host's");
+        "no CUDA timeline: CUPTI does not report its time (cuptiGetTimestamp), so its records "
+        "cannot be placed beside the host's");
   }
   enableKinds();
   followContexts(true);
@@ -364,7 +383,8 @@ bool Tracer::Impl::setUp() {
 
 void Tracer::Impl::tearDown() {
   stopping = true;
-  // A forced flush hands over what still runs, without an end. The wait for it is ours and none of the program's calls.
+  // A forced flush hands over what still runs, without an end. The wait for it is ours and none of
+  // the program's calls.
   disableCalls();
   disable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
   settle();
@@ -388,19 +408,24 @@ void Tracer::Impl::settle() {
   guarded([&] {
     const NoSignals noSignals;
     if (!contexts().settle(options.driver, options.settle) && contexts().isCapturing())
-      note("the last work may lack its end: a stream was being captured into a graph, which waiting would have broken");
+      note(
+          "the last work may lack its end: a stream was being captured into a graph, which waiting "
+          "would have broken");
   });
 }
 
-/// The time now on the clock of the records' stamps, whichever that is: cuptiGetTimestamp is documented to return it.
+/// The time now on the clock of the records' stamps, whichever that is: cuptiGetTimestamp is
+/// documented to return it.
 std::optional<std::int64_t> Tracer::Impl::readStamp() const {
   std::uint64_t stamp = 0;
   if (library.GetTimestamp(&stamp) != CUPTI_SUCCESS || stamp == 0) return std::nullopt;
-  return static_cast<std::int64_t>(std::min<std::uint64_t>(stamp, std::numeric_limits<std::int64_t>::max()));
+  return static_cast<std::int64_t>(
+      std::min<std::uint64_t>(stamp, std::numeric_limits<std::int64_t>::max()));
 }
 
 void Tracer::Impl::readClocks() {
-  // The middle of two readings bounds the error by half the time between them; the thread may be interrupted there.
+  // The middle of two readings bounds the error by half the time between them; the thread may be
+  // interrupted there.
   std::int64_t stamp = 0;
   prof::TimeNs monotonic = 0;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
@@ -438,15 +463,17 @@ void Tracer::Impl::noteCapture() {
   if (!capture || !capture->failed()) return;
   std::lock_guard lock(reportMutex);
   if (!report.captureText.empty()) return;
-  report.captureText = "the raw capture is not whole: " + capture->why() +
-                       ". The trace has all that was recorded. Remedy: make room, or choose another folder";
+  report.captureText =
+      "the raw capture is not whole: " + capture->why() +
+      ". The trace has all that was recorded. Remedy: make room, or choose another folder";
 }
 
 void Tracer::Impl::decodeOne(const BufferPool::Full& full) {
   if (capture) capture->buffer(full.data, full.bytes);
   noteCapture();
   sink->beforeRows();
-  // Stamps are exact between two readings, and only as good as the clocks' rates are alike after the last.
+  // Stamps are exact between two readings, and only as good as the clocks' rates are alike after
+  // the last.
   keepClocks(kFreshClocks);
   const std::size_t used = decoder->decodeBuffer(full.data, full.bytes, strides);
   std::lock_guard lock(reportMutex);
@@ -466,14 +493,16 @@ void Tracer::Impl::drainUntil(Clock::time_point end) {
   }
 }
 
-/// A device is sampled once a record has described it: then the driver is up, and the process uses it.
+/// A device is sampled once a record has described it: then the driver is up, and the process uses
+/// it.
 void Tracer::Impl::sampleHardware() {
   if (options.hardwareInterval.count() == 0) return;
   for (const std::uint32_t device : decoder->devices()) {
     auto& sampler = hardware[device];
     if (sampler != nullptr) continue;
     sampler = std::make_unique<PmSampler>(library);
-    if (sampler->start(device, static_cast<std::uint64_t>(options.hardwareInterval.count()))) continue;
+    if (sampler->start(device, static_cast<std::uint64_t>(options.hardwareInterval.count())))
+      continue;
     std::lock_guard lock(reportMutex);
     if (report.hardwareText.empty()) report.hardwareText = sampler->why();
   }
@@ -484,10 +513,11 @@ void Tracer::Impl::pollHardware() {
   for (const auto& [device, sampler] : hardware) {
     const std::optional<std::int64_t> now = readStamp();
     if (!now) continue;
-    sampler->poll(static_cast<std::uint64_t>(*now),
-                  [&, number = device](const HardwareMetric& metric, std::uint64_t endNs, double value) {
-                    decoder->counter(number, metric.title, metric.unit, endNs, value);
-                  });
+    sampler->poll(
+        static_cast<std::uint64_t>(*now),
+        [&, number = device](const HardwareMetric& metric, std::uint64_t endNs, double value) {
+          decoder->counter(number, metric.title, metric.unit, endNs, value);
+        });
   }
 }
 
@@ -542,14 +572,17 @@ bool Tracer::Impl::startThread() {
   } catch (const std::exception& error) {
     tearDown();
     return fail(TracerState::Failed,
-                std::string("no CUDA timeline: no thread could be started to read it (") + error.what() +
-                    "). Remedy: allow the program one thread more (ulimit -u, the limit of processes of a container)");
+                std::string("no CUDA timeline: no thread could be started to read it (") +
+                    error.what() +
+                    "). Remedy: allow the program one thread more (ulimit -u, the limit of "
+                    "processes of a container)");
   }
 }
 
 Tracer::Tracer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-std::unique_ptr<Tracer> Tracer::start(Library library, RowSink& sink, const TracerOptions& options) {
+std::unique_ptr<Tracer> Tracer::start(Library library, RowSink& sink,
+                                      const TracerOptions& options) {
   auto impl = std::make_unique<Impl>();
   impl->library = std::move(library);
   impl->options = options;
@@ -558,9 +591,12 @@ std::unique_ptr<Tracer> Tracer::start(Library library, RowSink& sink, const Trac
   DecoderHooks hooks;
   hooks.clock = &impl->clock;
   hooks.text = [](const void* pointer) {
-    return pointer != nullptr ? std::string_view(static_cast<const char*>(pointer)) : std::string_view();
+    return pointer != nullptr ? std::string_view(static_cast<const char*>(pointer))
+                              : std::string_view();
   };
-  hooks.apiName = [raw = impl.get()](bool driver, std::uint32_t id) { return raw->callbackName(driver, id); };
+  hooks.apiName = [raw = impl.get()](bool driver, std::uint32_t id) {
+    return raw->callbackName(driver, id);
+  };
   hooks.systemThreads = impl->systemThreads;
   impl->decoder = std::make_unique<Decoder>(sink, std::move(hooks));
   impl->startThread();

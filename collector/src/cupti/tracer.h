@@ -17,15 +17,18 @@ namespace lacuna::collector::cupti {
 struct TracerReport;
 
 struct TracerOptions {
-  bool graphNodes = true;    ///< a record per node of a CUDA graph; false: one per launch of a graph (cheaper)
-  bool calls = true;         ///< of the runtime and the driver, what they wait for, and CUPTI's own overhead
+  bool graphNodes =
+      true;  ///< a record per node of a CUDA graph; false: one per launch of a graph (cheaper)
+  bool calls =
+      true;  ///< of the runtime and the driver, what they wait for, and CUPTI's own overhead
   bool memory = true;        ///< allocations and pools
   bool environment = false;  ///< clocks, temperature, power
   /// Time between two samples of the hardware's counters; 0: none.
   std::chrono::nanoseconds hardwareInterval{0};
   std::size_t bufferBytes = 4u << 20;
-  std::size_t buffers = 8;       ///< ready for the next threads that ask
-  std::size_t maxBuffers = 256;  ///< each thread that calls CUDA has one; beyond, CUPTI drops and counts
+  std::size_t buffers = 8;  ///< ready for the next threads that ask
+  std::size_t maxBuffers =
+      256;  ///< each thread that calls CUDA has one; beyond, CUPTI drops and counts
   std::chrono::milliseconds flushEvery{500};
   /// The longest time between two calls of the sink's beforeRows().
   std::chrono::milliseconds pollEvery{500};
@@ -45,22 +48,24 @@ struct TracerReport {
   TracerState state = TracerState::Failed;
   std::string text;  ///< for people: what, and what to do about it
   std::uint64_t droppedByCupti = 0;
-  std::uint64_t lostBuffers = 0;        ///< requests that found the pool empty
-  std::uint64_t truncated = 0;          ///< buffers that ended within a record
-  std::string captureText;              ///< why the capture is not whole, when one was wanted
-  std::string hardwareText;             ///< why there are no hardware counters, when they were wanted
+  std::uint64_t lostBuffers = 0;  ///< requests that found the pool empty
+  std::uint64_t truncated = 0;    ///< buffers that ended within a record
+  std::string captureText;        ///< why the capture is not whole, when one was wanted
+  std::string hardwareText;       ///< why there are no hardware counters, when they were wanted
   std::uint64_t hardwareOverflows = 0;  ///< times that their buffer was full
   DecodeStats decoded;
 };
 
-/// The CUDA timeline of this process. A thread of its own drains CUPTI's buffers, decodes them and gives rows to the
-/// sink. Only that thread and stop() use the sink. At most one in a process; CUPTI's part is kept for the life of the
-/// process, because CUPTI may call back at any time. In a forked child every function does nothing. Where memory or
-/// threads run out, the timeline ends and the report names it; nothing is thrown.
+/// The CUDA timeline of this process. A thread of its own drains CUPTI's buffers, decodes them and
+/// gives rows to the sink. Only that thread and stop() use the sink. At most one in a process;
+/// CUPTI's part is kept for the life of the process, because CUPTI may call back at any time. In a
+/// forked child every function does nothing. Where memory or threads run out, the timeline ends and
+/// the report names it; nothing is thrown.
 class Tracer {
  public:
   /// Sets CUPTI up. The tracer is returned even when that fails; report() gives the reason.
-  static std::unique_ptr<Tracer> start(Library library, RowSink& sink, const TracerOptions& options);
+  static std::unique_ptr<Tracer> start(Library library, RowSink& sink,
+                                       const TracerOptions& options);
   ~Tracer();
 
   [[nodiscard]] TracerReport report() const;

@@ -51,14 +51,16 @@ void Window::add(Edge edge) {
     atFirst_ = std::prev(half)->on;
     edges_.erase(edges_.begin(), half);
   }
-  const auto behind = std::upper_bound(edges_.begin(), edges_.end(), edge.timeNs,
-                                       [](prof::TimeNs timeNs, const Edge& other) { return timeNs < other.timeNs; });
+  const auto behind = std::upper_bound(
+      edges_.begin(), edges_.end(), edge.timeNs,
+      [](prof::TimeNs timeNs, const Edge& other) { return timeNs < other.timeNs; });
   edges_.insert(behind, edge);
 }
 
 bool Window::on(prof::TimeNs at) const {
-  const auto behind = std::upper_bound(edges_.begin(), edges_.end(), at,
-                                       [](prof::TimeNs timeNs, const Edge& edge) { return timeNs < edge.timeNs; });
+  const auto behind =
+      std::upper_bound(edges_.begin(), edges_.end(), at,
+                       [](prof::TimeNs timeNs, const Edge& edge) { return timeNs < edge.timeNs; });
   return behind == edges_.begin() ? atFirst_ : std::prev(behind)->on;
 }
 

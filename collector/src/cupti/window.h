@@ -10,14 +10,14 @@
 
 namespace lacuna::collector::cupti {
 
-/// The times when the recording was on. CUPTI hands records over long after their events, so each is judged by its own
-/// time. For one thread.
+/// The times when the recording was on. CUPTI hands records over long after their events, so each
+/// is judged by its own time. For one thread.
 class Window {
  public:
   /// Follows the control page from now on; null: always on.
   explicit Window(const Control* control);
-  /// Takes in what was switched since the last call. Where that was more than the page has room for, what is not known
-  /// counts as on.
+  /// Takes in what was switched since the last call. Where that was more than the page has room
+  /// for, what is not known counts as on.
   void follow();
   [[nodiscard]] bool on(prof::TimeNs at) const;
 

@@ -14,8 +14,10 @@ void GpuCounters::sample(prof::TimeNs nowNs, prof::Drainer::Access& access) {
       Track& track = tracks_[{gpu.index, name}];
       if (!track.id) {
         track.id = access.newTrack();
-        writer.append(prof::CounterTrack{
-            .id = track.id, .device = *device, .name = writer.intern(name), .unit = writer.intern(unit)});
+        writer.append(prof::CounterTrack{.id = track.id,
+                                         .device = *device,
+                                         .name = writer.intern(name),
+                                         .unit = writer.intern(unit)});
         access.countRows(1);
       }
       if (*value == track.value) return;

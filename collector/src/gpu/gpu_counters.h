@@ -9,8 +9,8 @@
 
 namespace lacuna::collector::gpu {
 
-/// Counter tracks of the GPUs: power, memory in use, temperature, and how busy they are. A GPU that the recorded
-/// program has not touched yet is read, but nothing of it is written.
+/// Counter tracks of the GPUs: power, memory in use, temperature, and how busy they are. A GPU that
+/// the recorded program has not touched yet is read, but nothing of it is written.
 class GpuCounters {
  public:
   explicit GpuCounters(const char* library = nullptr) : nvml_(library) {}

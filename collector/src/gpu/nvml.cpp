@@ -44,14 +44,16 @@ struct Nvml::Functions {
     find(temperature, "nvmlDeviceGetTemperature");
     find(utilization, "nvmlDeviceGetUtilizationRates");
     find(name, "nvmlDeviceGetName");
-    return find(init, "nvmlInit_v2") && find(shutdown, "nvmlShutdown") && find(count, "nvmlDeviceGetCount_v2") &&
-           find(byIndex, "nvmlDeviceGetHandleByIndex_v2") && find(uuid, "nvmlDeviceGetUUID");
+    return find(init, "nvmlInit_v2") && find(shutdown, "nvmlShutdown") &&
+           find(count, "nvmlDeviceGetCount_v2") && find(byIndex, "nvmlDeviceGetHandleByIndex_v2") &&
+           find(uuid, "nvmlDeviceGetUUID");
   }
 };
 
 // The library stays loaded: the driver's libraries do not all bear being unloaded.
 Nvml::Nvml(const char* path) : call_(std::make_unique<Functions>()) {
-  void* library = dlopen(path != nullptr ? path : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  void* library =
+      dlopen(path != nullptr ? path : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
     why_ = "libnvidia-ml.so.1 cannot be loaded: it comes with the NVIDIA driver";
   } else if (!call_->resolve(library)) {
@@ -76,7 +78,8 @@ void Nvml::findGpus() {
     Gpu gpu;
     gpu.index = i;
     char text[96] = "";
-    if (call_->byIndex(i, &gpu.handle) != 0 || call_->uuid(gpu.handle, text, sizeof text) != 0) continue;
+    if (call_->byIndex(i, &gpu.handle) != 0 || call_->uuid(gpu.handle, text, sizeof text) != 0)
+      continue;
     gpu.uuid = text;
     if (call_->name != nullptr && call_->name(gpu.handle, text, sizeof text) == 0) gpu.name = text;
     gpus_.push_back(gpu);
@@ -89,11 +92,13 @@ Nvml::Reading Nvml::read(const Gpu& gpu) const {
   unsigned number = 0;
   Memory memory;
   Utilization utilization;
-  if (call_->power != nullptr && call_->power(gpu.handle, &number) == 0) reading.powerWatts = number / 1000.0;
+  if (call_->power != nullptr && call_->power(gpu.handle, &number) == 0)
+    reading.powerWatts = number / 1000.0;
   if (call_->memory != nullptr && call_->memory(gpu.handle, &memory) == 0) {
     reading.memoryUsedBytes = static_cast<double>(memory.used);
   }
-  if (call_->temperature != nullptr && call_->temperature(gpu.handle, kTemperatureOfGpu, &number) == 0) {
+  if (call_->temperature != nullptr &&
+      call_->temperature(gpu.handle, kTemperatureOfGpu, &number) == 0) {
     reading.temperatureCelsius = number;
   }
   if (call_->utilization != nullptr && call_->utilization(gpu.handle, &utilization) == 0) {

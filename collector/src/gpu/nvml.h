@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-/// The data that NVIDIA's management library has on the GPUs. It comes with the driver and needs no rights.
+/// The data that NVIDIA's management library has on the GPUs. It comes with the driver and needs no
+/// rights.
 namespace lacuna::collector::gpu {
 
 class Nvml {
@@ -17,7 +18,8 @@ class Nvml {
     std::optional<double> powerWatts;
     std::optional<double> memoryUsedBytes;
     std::optional<double> temperatureCelsius;
-    std::optional<double> busyPercent;  ///< of the time that some kernel ran, in the library's last window
+    std::optional<double>
+        busyPercent;  ///< of the time that some kernel ran, in the library's last window
   };
   struct Gpu {
     void* handle = nullptr;
@@ -26,8 +28,8 @@ class Nvml {
     std::string name;
   };
 
-  /// Loads and initialises the library; `path` names another file than the driver's. When it cannot be used, gpus() is
-  /// empty and why() gives the reason.
+  /// Loads and initialises the library; `path` names another file than the driver's. When it cannot
+  /// be used, gpus() is empty and why() gives the reason.
   explicit Nvml(const char* path = nullptr);
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;

@@ -26,7 +26,8 @@ const char* captureName = nullptr;
 const char* stepName = nullptr;
 bool joined = false;
 
-/// Where this process counts its open capture ranges, once it had one; and those that had no room there.
+/// Where this process counts its open capture ranges, once it had one; and those that had no room
+/// there.
 std::atomic<CaptureSlot*> captureSlot{nullptr};
 std::atomic<std::uint32_t> capturesElsewhere{0};
 
@@ -101,8 +102,8 @@ void mapControl() {
   if (captureName != nullptr) forgetEarlierProgram();
 }
 
-/// Puts the control page of the next recording in the place of the last one's. Other threads may read `enabled`
-/// meanwhile, so its address stays.
+/// Puts the control page of the next recording in the place of the last one's. Other threads may
+/// read `enabled` meanwhile, so its address stays.
 void replaceControl() {
   Control* next = openControl();
   if (controlPage == nullptr) {

@@ -15,8 +15,8 @@
 #include "nvtx/events.h"
 #include "nvtx/install.h"
 
-// The entry points by which NVTX and the CUDA driver start us. Each may be called many times, by any thread, once for
-// every library of the process that carries NVTX.
+// The entry points by which NVTX and the CUDA driver start us. Each may be called many times, by
+// any thread, once for every library of the process that carries NVTX.
 namespace {
 
 namespace guest = lacuna::collector::guest;
@@ -30,7 +30,8 @@ bool start() {
   const bool standby = guest::onStandby();
   if (guest::stepRange() != nullptr && (standby || guest::control() != nullptr)) {
     const bool any = std::strcmp(guest::stepRange(), lacuna::collector::kAnyStep) == 0;
-    nvtx::watchSteps(any ? nullptr : guest::stepRange(), standby ? guest::countStepRange : guest::noteStep);
+    nvtx::watchSteps(any ? nullptr : guest::stepRange(),
+                     standby ? guest::countStepRange : guest::noteStep);
   }
   return true;
 }
@@ -57,10 +58,11 @@ LACUNA_ENTRY_POINT InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module)
   return guarded(0, [&] { return start() && nvtx::installExtension(module) ? 1 : 0; });
 }
 
-/// For a program that records itself (lacuna/collector/session.h): joins the recording in `directory`, again after a
-/// stop. 0, or a negative errno.
+/// For a program that records itself (lacuna/collector/session.h): joins the recording in
+/// `directory`, again after a stop. 0, or a negative errno.
 LACUNA_ENTRY_POINT lacunaInjectStart(const char* directory, int cuda) {
-  if (const int code = guarded(-ENOMEM, [&] { return guest::joinRecording(directory); }); code != 0) return code;
+  if (const int code = guarded(-ENOMEM, [&] { return guest::joinRecording(directory); }); code != 0)
+    return code;
   // Where the driver is up already, it has looked for its listener, in vain.
   if (cuda != 0 && dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) != nullptr) {
     lacuna::collector::cupti::startCudaTimeline();
@@ -73,8 +75,8 @@ extern "C" __attribute__((visibility("default"))) void lacunaInjectStop() {
   guest::leaveRecording();
 }
 
-/// For the Python package: starts or stops the whole recording that this process belongs to, as `lacuna trigger` does.
-/// Returns 0, or -ENOTCONN when no supervisor can be reached.
+/// For the Python package: starts or stops the whole recording that this process belongs to, as
+/// `lacuna trigger` does. Returns 0, or -ENOTCONN when no supervisor can be reached.
 LACUNA_ENTRY_POINT lacunaInjectSwitch(int on) {
   return guarded(-ENOMEM, [&] {
     if (!start() || guest::control() == nullptr) return -ENOTCONN;
@@ -103,8 +105,8 @@ LACUNA_ENTRY_POINT lacunaInjectIsLastStep() {
   return guarded(0, [] { return guest::isLastStep() ? 1 : 0; });
 }
 
-/// Called by the CUDA driver while it initialises. The driver has registered its exit handler by then, so ours,
-/// registered now, runs before it and finds the driver alive.
+/// Called by the CUDA driver while it initialises. The driver has registered its exit handler by
+/// then, so ours, registered now, runs before it and finds the driver alive.
 LACUNA_ENTRY_POINT InitializeInjection() {
   if (guarded(0, [] { return start() ? 1 : 0; }) == 0) return 0;
   if (!guest::onStandby()) lacuna::collector::cupti::startCudaTimeline();

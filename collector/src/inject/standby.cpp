@@ -36,8 +36,11 @@ StandbyPage* mapPage() {
   const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return nullptr;
   struct stat info {};
-  const bool fits = fstat(fd, &info) == 0 && static_cast<std::size_t>(info.st_size) >= sizeof(StandbyPage);
-  void* mapped = fits ? mmap(nullptr, sizeof(StandbyPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+  const bool fits =
+      fstat(fd, &info) == 0 && static_cast<std::size_t>(info.st_size) >= sizeof(StandbyPage);
+  void* mapped = fits
+                     ? mmap(nullptr, sizeof(StandbyPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                     : MAP_FAILED;
   close(fd);
   if (mapped == MAP_FAILED) return nullptr;
   auto* found = static_cast<StandbyPage*>(mapped);
@@ -86,13 +89,16 @@ StandbySlot* ownSlot() {
 
 /// The CUDA timeline is wanted, and the driver is there.
 bool usesCuda() {
-  return std::getenv("CUDA_INJECTION64_PATH") != nullptr && dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) != nullptr;
+  return std::getenv("CUDA_INJECTION64_PATH") != nullptr &&
+         dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) != nullptr;
 }
 
 void begin(StandbySlot& slot, std::int64_t step) {
   const bool inTime = step == slot.from.load();
   StandbyState armed = StandbyState::Armed;
-  if (!slot.state.compare_exchange_strong(armed, inTime ? StandbyState::Recording : StandbyState::Missed)) return;
+  if (!slot.state.compare_exchange_strong(armed,
+                                          inTime ? StandbyState::Recording : StandbyState::Missed))
+    return;
   if (!inTime) return;
   slot.recording[StandbySlot::kPathBytes - 1] = 0;
   if (const int code = lacunaAttach(slot.recording); code != 0) {
@@ -144,7 +150,8 @@ bool countStep() {
 
 bool isLastStep() {
   const StandbySlot* slot = ownSlot();
-  return slot != nullptr && slot->state.load() == StandbyState::Recording && slot->step.load() + 1 >= slot->to.load();
+  return slot != nullptr && slot->state.load() == StandbyState::Recording &&
+         slot->step.load() + 1 >= slot->to.load();
 }
 
 void countStepRange(std::int64_t) {

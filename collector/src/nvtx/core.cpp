@@ -23,9 +23,11 @@ std::string textOf(const wchar_t* text) {
   return narrow(text);
 }
 
-// --- events ---------------------------------------------------------------------------------------------------------
+// --- events
+// ---------------------------------------------------------------------------------------------------------
 
-nvtxRangeId_t NVTX_API domainStart(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes) {
+nvtxRangeId_t NVTX_API domainStart(nvtxDomainHandle_t domain,
+                                   const nvtxEventAttributes_t* attributes) {
   return attributes != nullptr ? startRange(Domain::of(domain), {.attributes = attributes}) : 0;
 }
 void NVTX_API domainEnd(nvtxDomainHandle_t, nvtxRangeId_t id) {
@@ -69,7 +71,8 @@ void NVTX_API markW(const wchar_t* message) {
   mark(Domain::standard(), {.wideMessage = message != nullptr ? message : L""});
 }
 
-// --- names ----------------------------------------------------------------------------------------------------------
+// --- names
+// ----------------------------------------------------------------------------------------------------------
 
 template <class Char>
 nvtxDomainHandle_t NVTX_API createDomain(const Char* name) {
@@ -104,7 +107,8 @@ void NVTX_API nameOsThread(std::uint32_t id, const Char* name) {
   nameThread(id, textOf(name));
 }
 
-// --- resources ------------------------------------------------------------------------------------------------------
+// --- resources
+// ------------------------------------------------------------------------------------------------------
 
 void recordEnvironment(const std::string& key, const std::string& value) {
   prof::Environment row;
@@ -120,7 +124,8 @@ std::string keyOf(const char* kind, std::uint64_t number) {
   return key;
 }
 
-nvtxResourceHandle_t NVTX_API createResource(nvtxDomainHandle_t domain, nvtxResourceAttributes_t* attributes) {
+nvtxResourceHandle_t NVTX_API createResource(nvtxDomainHandle_t domain,
+                                             nvtxResourceAttributes_t* attributes) {
   if (attributes == nullptr) return nullptr;
   std::string name;
   switch (attributes->messageType) {
@@ -138,7 +143,8 @@ nvtxResourceHandle_t NVTX_API createResource(nvtxDomainHandle_t domain, nvtxReso
     default:
       break;
   }
-  if (static_cast<std::uint32_t>(attributes->identifierType) == NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE) {
+  if (static_cast<std::uint32_t>(attributes->identifierType) ==
+      NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE) {
     nameThread(static_cast<std::uint32_t>(attributes->identifier.ullValue), name);
   } else if (guest::on()) {
     recordEnvironment(keyOf("resource", attributes->identifier.ullValue), name);
@@ -157,7 +163,8 @@ void NVTX_API nameCuda(Handle handle, const Char* name) {
   recordEnvironment(keyOf(wordFor(Thing), (std::uint64_t)(handle)), textOf(name));
 }
 
-// --- tables ---------------------------------------------------------------------------------------------------------
+// --- tables
+// ---------------------------------------------------------------------------------------------------------
 
 /// Fills slots of one module's table; a table of an older NVTX may be shorter.
 class Table {
@@ -167,7 +174,8 @@ class Table {
   }
   template <class Function>
   void set(unsigned id, Function* function) {
-    if (id < size_ && table_[id] != nullptr) *table_[id] = reinterpret_cast<NvtxFunctionPointer>(function);
+    if (id < size_ && table_[id] != nullptr)
+      *table_[id] = reinterpret_cast<NvtxFunctionPointer>(function);
   }
 
  private:
@@ -231,7 +239,8 @@ void fillCuda(Table driver, Table runtime) {
 
 bool installCore(NvtxGetExportTableFunc_t exportTable) {
   if (exportTable == nullptr) return false;
-  const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(exportTable(NVTX_ETID_CALLBACKS));
+  const auto* callbacks =
+      static_cast<const NvtxExportTableCallbacks*>(exportTable(NVTX_ETID_CALLBACKS));
   if (callbacks == nullptr || callbacks->struct_size < sizeof(*callbacks)) return false;
   fillCore(Table(*callbacks, NVTX_CB_MODULE_CORE));
   fillDomains(Table(*callbacks, NVTX_CB_MODULE_CORE2));

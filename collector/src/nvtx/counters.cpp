@@ -39,7 +39,8 @@ std::atomic<Counter*> counters{nullptr};
 std::atomic<std::uint64_t> nextId{NVTX_COUNTER_ID_DYNAMIC_START};
 
 const Counter* find(const Domain& domain, std::uint64_t id) {
-  for (const auto* counter = counters.load(std::memory_order_acquire); counter != nullptr; counter = counter->next) {
+  for (const auto* counter = counters.load(std::memory_order_acquire); counter != nullptr;
+       counter = counter->next) {
     if (counter->id == id && counter->domain == &domain) return counter;
   }
   return nullptr;
@@ -58,8 +59,8 @@ Meaning meaningOf(const nvtxSemanticsHeader_t* semantics) {
     const auto* counter = reinterpret_cast<const nvtxSemanticsCounter_t*>(semantics);
     if (counter->unit != nullptr) meaning.unit = counter->unit;
     if (counter->unitScaleNumerator != 0 && counter->unitScaleDenominator != 0) {
-      meaning.scale =
-          static_cast<double>(counter->unitScaleNumerator) / static_cast<double>(counter->unitScaleDenominator);
+      meaning.scale = static_cast<double>(counter->unitScaleNumerator) /
+                      static_cast<double>(counter->unitScaleDenominator);
     }
     constexpr std::uint64_t kValueType = 3 << 4;
     meaning.delta = (counter->flags & kValueType) == NVTX_COUNTER_FLAG_VALUETYPE_DELTA;
@@ -78,12 +79,14 @@ void addSeries(Counter& counter, const std::string& name, std::uint64_t type, st
   counter.series.push_back(series);
 }
 
-std::uint64_t NVTX_API counterRegister(nvtxDomainHandle_t handle, const nvtxCounterAttr_t* attributes) {
+std::uint64_t NVTX_API counterRegister(nvtxDomainHandle_t handle,
+                                       const nvtxCounterAttr_t* attributes) {
   if (attributes == nullptr) return NVTX_COUNTER_ID_NONE;
   const auto& domain = Domain::of(handle);
   std::string name = attributes->name != nullptr ? attributes->name : "counter";
   if (!domain.text().empty()) name = domain.text() + "." + name;
-  auto* counter = new Counter{&domain, attributes->counterId, 0, {}, timeDomainOf(attributes->semantics), nullptr};
+  auto* counter = new Counter{
+      &domain, attributes->counterId, 0, {}, timeDomainOf(attributes->semantics), nullptr};
   if (counter->id == NVTX_COUNTER_ID_NONE) counter->id = nextId.fetch_add(1);
   const auto meaning = meaningOf(attributes->semantics);
   if (const auto* schema = findSchema(domain, attributes->schemaId); schema != nullptr) {
@@ -104,7 +107,8 @@ std::uint64_t NVTX_API counterRegister(nvtxDomainHandle_t handle, const nvtxCoun
   return counter->id;
 }
 
-/// The count of the series now. To be asked for every sample: those that are not recorded add up, too.
+/// The count of the series now. To be asked for every sample: those that are not recorded add up,
+/// too.
 double settle(Series& series, double value) {
   value *= series.scale;
   if (!series.delta) return value;
@@ -122,10 +126,12 @@ void put(Series& series, double value, bool on) {
 
 double valueAt(const Series& series, const unsigned char* at) {
   const std::uint64_t bits = readNumber(series.type, at);
-  if (series.type == NVTX_PAYLOAD_ENTRY_TYPE_INT128 || series.type == NVTX_PAYLOAD_ENTRY_TYPE_UINT128) {
+  if (series.type == NVTX_PAYLOAD_ENTRY_TYPE_INT128 ||
+      series.type == NVTX_PAYLOAD_ENTRY_TYPE_UINT128) {
     const bool isSigned = series.type == NVTX_PAYLOAD_ENTRY_TYPE_INT128;
     const std::uint64_t high = readNumber(NVTX_PAYLOAD_ENTRY_TYPE_UINT64, at + sizeof bits);
-    const double most = isSigned ? static_cast<double>(static_cast<std::int64_t>(high)) : static_cast<double>(high);
+    const double most =
+        isSigned ? static_cast<double>(static_cast<std::int64_t>(high)) : static_cast<double>(high);
     return most * 0x1p64 + static_cast<double>(bits);
   }
   switch (kindOf(series.type)) {
@@ -154,7 +160,8 @@ void NVTX_API sampleFloat64(nvtxDomainHandle_t domain, std::uint64_t id, double 
   sampleOne(domain, id, value);
 }
 
-void NVTX_API sample(nvtxDomainHandle_t domain, std::uint64_t id, const void* values, std::size_t size) {
+void NVTX_API sample(nvtxDomainHandle_t domain, std::uint64_t id, const void* values,
+                     std::size_t size) {
   if (values == nullptr) return;
   const auto* counter = find(Domain::of(domain), id);
   if (counter == nullptr) return;
@@ -174,7 +181,8 @@ constexpr std::uint64_t kTimesBeginAndInterval = std::uint64_t{1} << 32;
 constexpr std::uint64_t kTimesEndAndInterval = std::uint64_t{2} << 32;
 
 /// When the sample was taken, on the program's clock; false for a batch that gives no times.
-bool stampOf(const nvtxCounterBatch_t& batch, std::size_t index, std::size_t count, std::int64_t& stamp) {
+bool stampOf(const nvtxCounterBatch_t& batch, std::size_t index, std::size_t count,
+             std::int64_t& stamp) {
   if (batch.timestamps == nullptr) return false;
   const auto at = static_cast<std::int64_t>(index);
   if ((batch.flags & (kTimesBeginAndInterval | kTimesEndAndInterval)) != 0) {
@@ -199,7 +207,8 @@ void NVTX_API batchSubmit(nvtxDomainHandle_t handle, const nvtxCounterBatch_t* b
     const auto* at = static_cast<const unsigned char*>(batch->counters) + i * counter->size;
     std::int64_t stamp = 0;
     prof::TimeNs timeNs = 0;
-    if (!guest::on() || !stampOf(*batch, i, count, stamp) || !toMonotonic(counter->timeDomain, stamp, timeNs)) {
+    if (!guest::on() || !stampOf(*batch, i, count, stamp) ||
+        !toMonotonic(counter->timeDomain, stamp, timeNs)) {
       sample(handle, batch->counterId, at, counter->size);
       continue;
     }

@@ -21,7 +21,8 @@ void reportUnknownClock(const Domain& domain) {
   prof::Environment row;
   row.process = prof::ProcessId(1);
   row.key = prof::StringId(prof::name("nvtx.deferred.left_out"));
-  row.value = prof::StringId(prof::name("the clock of deferred events of domain '" + domain.text() + "' is not known"));
+  row.value = prof::StringId(
+      prof::name("the clock of deferred events of domain '" + domain.text() + "' is not known"));
   prof::record(row);
 }
 
@@ -53,11 +54,14 @@ void submit(Domain& domain, const nvtxPayloadData_t* data, std::size_t count) {
   prof::Mark row;
   describe(domain, payloads, row);
   row.category = prof::StringId(category);
-  row.timeNs = payloads.beginNs != 0 ? payloads.beginNs : payloads.endNs != 0 ? payloads.endNs : nowNs();
+  row.timeNs = payloads.beginNs != 0 ? payloads.beginNs
+               : payloads.endNs != 0 ? payloads.endNs
+                                     : nowNs();
   prof::record(row);
 }
 
-void NVTX_API eventSubmit(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, std::size_t count) {
+void NVTX_API eventSubmit(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads,
+                          std::size_t count) {
   if (guest::on() && payloads != nullptr && count > 0) submit(Domain::of(domain), payloads, count);
 }
 
@@ -67,7 +71,8 @@ void NVTX_API eventBatchSubmit(nvtxDomainHandle_t handle, const nvtxEventBatch_t
   const Schema* schema = findSchema(domain, batch->eventSchemaId);
   if (schema == nullptr || schema->size == 0) return;
   for (std::size_t at = 0; at + schema->size <= batch->size; at += schema->size) {
-    const nvtxPayloadData_t event{schema->id, schema->size, static_cast<const char*>(batch->events) + at};
+    const nvtxPayloadData_t event{schema->id, schema->size,
+                                  static_cast<const char*>(batch->events) + at};
     submit(domain, &event, 1);
   }
 }

@@ -84,7 +84,8 @@ Domain& Domain::standard() {
 }
 
 Domain::Category* Domain::findCategory(std::uint32_t id) const {
-  for (auto* category = categories_.load(std::memory_order_acquire); category != nullptr; category = category->next) {
+  for (auto* category = categories_.load(std::memory_order_acquire); category != nullptr;
+       category = category->next) {
     if (category->id == id) return category;
   }
   return nullptr;
@@ -114,7 +115,8 @@ LacunaName Domain::category(std::uint32_t id) {
 
 LacunaName RegisteredText::makeSite(Domain& domain, std::uint32_t category, std::uint32_t colour,
                                     std::uint32_t generation) {
-  auto* fresh = new Site{&domain, category, colour, generation, 0, sites_.load(std::memory_order_relaxed)};
+  auto* fresh =
+      new Site{&domain, category, colour, generation, 0, sites_.load(std::memory_order_relaxed)};
   fresh->name = lacunaSite(text_, domain.name(), domain.category(category), colour);
   while (!sites_.compare_exchange_weak(fresh->next, fresh, std::memory_order_acq_rel)) {
   }

@@ -11,21 +11,24 @@
 
 #include "lacuna/prof/prof.h"
 
-/// The annotating side's names, as handles that NVTX hands back to us. Everything here lives as long as the process:
-/// a program may use a handle on any thread at any time, so nothing is ever freed.
+/// The annotating side's names, as handles that NVTX hands back to us. Everything here lives as
+/// long as the process: a program may use a handle on any thread at any time, so nothing is ever
+/// freed.
 namespace lacuna::collector::nvtx {
 
 class Domain;
 
-/// A registered string: the handle is a pointer to it. Remembers the site of each (category, colour) it was used with,
-/// so that a range with all three is one record.
+/// A registered string: the handle is a pointer to it. Remembers the site of each (category,
+/// colour) it was used with, so that a range with all three is one record.
 class RegisteredText {
  public:
-  explicit RegisteredText(std::string_view text) : words_(text), text_(lacunaNameN(text.data(), text.size())) {}
+  explicit RegisteredText(std::string_view text)
+      : words_(text), text_(lacunaNameN(text.data(), text.size())) {}
 
   [[nodiscard]] LacunaName text() const { return text_; }
   [[nodiscard]] const std::string& words() const { return words_; }
-  /// The site of this text in `domain` with that category and colour; a few loads once it has been used before.
+  /// The site of this text in `domain` with that category and colour; a few loads once it has been
+  /// used before.
   inline LacunaName site(Domain& domain, std::uint32_t category, std::uint32_t colour);
 
  private:
@@ -37,14 +40,16 @@ class RegisteredText {
     LacunaName name;
     Site* next;
   };
-  LacunaName makeSite(Domain& domain, std::uint32_t category, std::uint32_t colour, std::uint32_t generation);
+  LacunaName makeSite(Domain& domain, std::uint32_t category, std::uint32_t colour,
+                      std::uint32_t generation);
 
   std::string words_;
   LacunaName text_;
   std::atomic<Site*> sites_{nullptr};
 };
 
-/// A domain, shared by all NVTX modules of the process that create one of that name. A null handle is the default one.
+/// A domain, shared by all NVTX modules of the process that create one of that name. A null handle
+/// is the default one.
 class Domain {
  public:
   /// The domain of that name; made when it is new.
@@ -55,21 +60,25 @@ class Domain {
   }
   /// The same in a load or two; nullptr while nobody has used the default domain.
   static Domain* known(nvtxDomainHandle_t handle) {
-    return handle == nullptr ? standard_.load(std::memory_order_acquire) : reinterpret_cast<Domain*>(handle);
+    return handle == nullptr ? standard_.load(std::memory_order_acquire)
+                             : reinterpret_cast<Domain*>(handle);
   }
   [[nodiscard]] nvtxDomainHandle_t handle() { return reinterpret_cast<nvtxDomainHandle_t>(this); }
 
   [[nodiscard]] LacunaName name() const { return name_; }
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] unsigned ordinal() const { return ordinal_; }
-  /// Which of the thread's nesting depths this domain counts in: those from the eighth on share one.
+  /// Which of the thread's nesting depths this domain counts in: those from the eighth on share
+  /// one.
   static constexpr unsigned kLevels = 8;
   [[nodiscard]] unsigned levelSlot() const { return levelSlot_; }
   /// The words of records that open the range of a text here, and that close it.
   [[nodiscard]] std::uint64_t pushWord(LacunaName text) const { return pushWord_ | text; }
   [[nodiscard]] std::uint64_t popWord() const { return popWord_; }
   /// Rises when a category gets a name, which makes older sites stale.
-  [[nodiscard]] std::uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint32_t generation() const {
+    return generation_.load(std::memory_order_acquire);
+  }
 
   void nameCategory(std::uint32_t id, std::string_view name);
   /// The category's name, or its number as text; 0 for category 0, which means none.
@@ -96,9 +105,11 @@ class Domain {
   Domain* next_ = nullptr;
 };
 
-inline LacunaName RegisteredText::site(Domain& domain, std::uint32_t category, std::uint32_t colour) {
+inline LacunaName RegisteredText::site(Domain& domain, std::uint32_t category,
+                                       std::uint32_t colour) {
   const std::uint32_t generation = domain.generation();
-  for (const auto* site = sites_.load(std::memory_order_acquire); site != nullptr; site = site->next) {
+  for (const auto* site = sites_.load(std::memory_order_acquire); site != nullptr;
+       site = site->next) {
     if (site->category == category && site->colour == colour && site->domain == &domain &&
         site->generation == generation) {
       return site->name;
@@ -107,7 +118,8 @@ inline LacunaName RegisteredText::site(Domain& domain, std::uint32_t category, s
   return makeSite(domain, category, colour, generation);
 }
 
-/// Guards what is registered, never what is recorded. A fork takes it first, so that a child finds it free.
+/// Guards what is registered, never what is recorded. A fork takes it first, so that a child finds
+/// it free.
 void lockRegistry();
 void unlockRegistry();
 class RegistryLock {

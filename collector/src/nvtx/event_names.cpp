@@ -47,7 +47,8 @@ bool isCalled(const Described& event, const std::string& name) {
 }
 
 bool isNumberedStep(const Described& event) {
-  if (event.attributes == nullptr) return isNumbered(event.message) || isNumbered(event.wideMessage);
+  if (event.attributes == nullptr)
+    return isNumbered(event.message) || isNumbered(event.wideMessage);
   const auto& message = event.attributes->message;
   switch (event.attributes->messageType) {
     case NVTX_MESSAGE_TYPE_ASCII:

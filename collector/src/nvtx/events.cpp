@@ -88,7 +88,8 @@ LacunaName loaderText(const prof::NvtxNote& note) {
   return lacunaName(text);
 }
 
-void applyPayloads(Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count, Resolved& out) {
+void applyPayloads(Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count,
+                   Resolved& out) {
   readPayloads(domain, payloads, count, out.payloads);
   auto& event = out.event;
   if (!out.payloads.message.empty()) event.name = prof::name(out.payloads.message);
@@ -100,7 +101,8 @@ void applyPayloads(Domain& domain, const nvtxPayloadData_t* payloads, std::size_
     event.payload = out.payloads.bytes;
   }
   if (out.payloads.plan == nullptr) return;
-  const auto note = prof::noteOf(*out.payloads.plan, {out.payloads.values, out.payloads.valueCount});
+  const auto note =
+      prof::noteOf(*out.payloads.plan, {out.payloads.values, out.payloads.valueCount});
   event.correlation = note.correlation;
   event.payload = note.payload;
   event.payloadType = LacunaPayloadU64;
@@ -133,15 +135,19 @@ LacunaName siteOf(Domain& domain, const nvtxEventAttributes_t& attributes) {
   const std::uint32_t colour = colourOf(attributes);
   const bool plain = attributes.category == 0 && colour == 0;
   if (__builtin_expect(attributes.messageType == NVTX_MESSAGE_TYPE_REGISTERED, 1)) {
-    auto* text = reinterpret_cast<RegisteredText*>(const_cast<nvtxStringRegistration*>(attributes.message.registered));
-    if (text != nullptr) return plain ? text->text() : text->site(domain, attributes.category, colour);
+    auto* text = reinterpret_cast<RegisteredText*>(
+        const_cast<nvtxStringRegistration*>(attributes.message.registered));
+    if (text != nullptr)
+      return plain ? text->text() : text->site(domain, attributes.category, colour);
   }
   const LacunaName name = messageName(attributes);
-  return plain ? name : lacunaSite(name, domain.name(), domain.category(attributes.category), colour);
+  return plain ? name
+               : lacunaSite(name, domain.name(), domain.category(attributes.category), colour);
 }
 
 /// The schema of a payload of the tensor runtime's, when the event has that and a registered name.
-const Schema* plannedOf(const Domain& domain, const Described& event, const nvtxPayloadData_t*& payload) {
+const Schema* plannedOf(const Domain& domain, const Described& event,
+                        const nvtxPayloadData_t*& payload) {
   payload = event.payloads;
   std::size_t count = event.payloadCount;
   if (event.attributes != nullptr) {
@@ -157,7 +163,8 @@ LacunaName siteOf(Domain& domain, const Described& event) {
   return event.message != nullptr ? lacunaName(event.message) : 0;
 }
 
-/// Records a range that describes what an operator, a queue or a wait does. False when it describes none of these.
+/// Records a range that describes what an operator, a queue or a wait does. False when it describes
+/// none of these.
 bool pushSchemaEvent(Domain& domain, const Described& event) {
   const nvtxPayloadData_t* payload = nullptr;
   const Schema* schema = plannedOf(domain, event, payload);
@@ -204,7 +211,8 @@ bool marksDescription(const Domain& domain, const Described& event) {
   using Kind = prof::NvtxPlan::Kind;
   const nvtxPayloadData_t* payload = nullptr;
   const Schema* schema = plannedOf(domain, event, payload);
-  return schema != nullptr && (schema->plan.kind() == Kind::Queue || schema->plan.kind() == Kind::Knob);
+  return schema != nullptr &&
+         (schema->plan.kind() == Kind::Queue || schema->plan.kind() == Kind::Knob);
 }
 
 __attribute__((noinline)) void pushResolved(Domain& domain, const Described& event) {
@@ -226,7 +234,8 @@ void recordMark(const Resolved& resolved) {
   lacunaMarkEvent(&resolved.event);
 }
 
-/// Null where this process joins one recording alone. Never freed: threads may go on while the process ends.
+/// Null where this process joins one recording alone. Never freed: threads may go on while the
+/// process ends.
 std::vector<Resolved>* descriptions = nullptr;
 constexpr std::size_t kMostDescriptions = 1024;
 
@@ -234,14 +243,18 @@ constexpr std::size_t kMostDescriptions = 1024;
 bool describeTheSame(const Payloads& one, const Payloads& other) {
   if (one.plan != other.plan) return false;
   const int name = one.plan->position(0);
-  if (one.plan->kind() == prof::NvtxPlan::Kind::Knob && name >= 0) return one.values[name] == other.values[name];
-  return std::equal(one.values, one.values + one.valueCount, other.values, other.values + other.valueCount);
+  if (one.plan->kind() == prof::NvtxPlan::Kind::Knob && name >= 0)
+    return one.values[name] == other.values[name];
+  return std::equal(one.values, one.values + one.valueCount, other.values,
+                    other.values + other.valueCount);
 }
 
 void keepDescription(Resolved&& resolved) {
   const RegistryLock lock;
   if (descriptions == nullptr || resolved.payloads.plan == nullptr) return;
-  std::erase_if(*descriptions, [&](const Resolved& kept) { return describeTheSame(kept.payloads, resolved.payloads); });
+  std::erase_if(*descriptions, [&](const Resolved& kept) {
+    return describeTheSame(kept.payloads, resolved.payloads);
+  });
   if (descriptions->size() < kMostDescriptions) descriptions->push_back(std::move(resolved));
 }
 
@@ -301,9 +314,10 @@ __attribute__((noinline)) void watchPop(Place place) {
 /// True for the form of most ranges: a registered name, and nothing besides.
 inline bool isOnlyName(const nvtxEventAttributes_t& event) {
   static_assert(NVTX_PAYLOAD_UNKNOWN == 0 && NVTX_COLOR_UNKNOWN == 0);
-  const auto besides =
-      static_cast<std::uint32_t>(event.payloadType) | event.category | static_cast<std::uint32_t>(event.colorType);
-  return besides == 0 && event.messageType == NVTX_MESSAGE_TYPE_REGISTERED && event.message.registered != nullptr;
+  const auto besides = static_cast<std::uint32_t>(event.payloadType) | event.category |
+                       static_cast<std::uint32_t>(event.colorType);
+  return besides == 0 && event.messageType == NVTX_MESSAGE_TYPE_REGISTERED &&
+         event.message.registered != nullptr;
 }
 
 /// Open while ranges are recorded and none of them means anything to us.
@@ -318,11 +332,14 @@ __attribute__((noinline, cold)) int putSlow(std::uint64_t word, unsigned level) 
 
 /// Records, and returns `level`: a last call, so that its callers need no stack.
 inline int put(const std::uint64_t* gate, std::uint64_t word, unsigned level) {
-  return __builtin_expect(lacunaTryPut_(gate, word), 1) ? static_cast<int>(level) : putSlow(word, level);
+  return __builtin_expect(lacunaTryPut_(gate, word), 1) ? static_cast<int>(level)
+                                                        : putSlow(word, level);
 }
 
-__attribute__((noinline)) int pushSlow(nvtxDomainHandle_t handle, const nvtxEventAttributes_t* attributes) {
-  return attributes != nullptr ? pushRange(Domain::of(handle), {.attributes = attributes}) : NVTX_NO_PUSH_POP_TRACKING;
+__attribute__((noinline)) int pushSlow(nvtxDomainHandle_t handle,
+                                       const nvtxEventAttributes_t* attributes) {
+  return attributes != nullptr ? pushRange(Domain::of(handle), {.attributes = attributes})
+                               : NVTX_NO_PUSH_POP_TRACKING;
 }
 
 /// The number of a range that bounds the capture also shows that, and whose it is.
@@ -338,7 +355,8 @@ __attribute__((noinline)) int popSlow(nvtxDomainHandle_t handle) {
   Nesting& nesting = threadLevels.in[slot];
   if (nesting.level == 0) return NVTX_NO_PUSH_POP_TRACKING;
   const unsigned level = --nesting.level;
-  if (level >= nesting.recordedFrom || (endUnrecorded(slot, level) && guest::on())) lacunaDomainRangePop(domain.name());
+  if (level >= nesting.recordedFrom || (endUnrecorded(slot, level) && guest::on()))
+    lacunaDomainRangePop(domain.name());
   if (watching) watchPop((level + 1) << 8 | slot);
   return static_cast<int>(level);
 }
@@ -374,7 +392,8 @@ bool watchesRanges() {
 }
 
 int domainPush(nvtxDomainHandle_t handle, const nvtxEventAttributes_t* attributes) {
-  if (__builtin_expect(attributes == nullptr || !isOnlyName(*attributes), 0)) return pushSlow(handle, attributes);
+  if (__builtin_expect(attributes == nullptr || !isOnlyName(*attributes), 0))
+    return pushSlow(handle, attributes);
   const std::uint64_t* gate = quickGate();
   if (__builtin_expect(gate == nullptr, 0)) return pushSlow(handle, attributes);
   const Domain* domain = Domain::known(handle);
@@ -435,7 +454,8 @@ void endRange(nvtxRangeId_t id) {
 }
 
 void mark(Domain& domain, const Described& event) {
-  const bool describes = (descriptions != nullptr || !guest::on()) && marksDescription(domain, event);
+  const bool describes =
+      (descriptions != nullptr || !guest::on()) && marksDescription(domain, event);
   if (!guest::on() && !describes) return;
   if (markSchemaEvent(domain, event)) return;
   Resolved resolved;

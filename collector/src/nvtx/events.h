@@ -30,16 +30,18 @@ nvtxRangeId_t startRange(Domain& domain, const Described& event);
 void endRange(nvtxRangeId_t id);
 void mark(Domain& domain, const Described& event);
 
-/// Binds recording to ranges of that name: `onCapture(true)` when one opens, `onCapture(false)` when it closes.
+/// Binds recording to ranges of that name: `onCapture(true)` when one opens, `onCapture(false)`
+/// when it closes.
 void captureOnly(const char* name, void (*onCapture)(bool open));
-/// Times pushed ranges of that name, outermost on each thread. With null it times those named "step", "train_step" or
-/// "ProfilerStep#…", as the tensor runtime and PyTorch call their steps.
+/// Times pushed ranges of that name, outermost on each thread. With null it times those named
+/// "step", "train_step" or "ProfilerStep#…", as the tensor runtime and PyTorch call their steps.
 void watchSteps(const char* name, void (*onStep)(std::int64_t durationNs));
 /// In a forked child: its parent ends what was open when it was forked.
 void forgetParentsRanges();
 /// One of the two was asked for.
 bool watchesRanges();
-/// Keeps from now on the marks that describe queues and settings, for recordings that this process joins later.
+/// Keeps from now on the marks that describe queues and settings, for recordings that this process
+/// joins later.
 void keepDescriptions();
 /// Records them again, in the recording that this process has just joined.
 void repeatDescriptions();

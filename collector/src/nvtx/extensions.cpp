@@ -13,35 +13,44 @@
 namespace lacuna::collector::nvtx {
 namespace {
 
-std::uint64_t NVTX_API schemaRegister(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr_t* attributes) {
+std::uint64_t NVTX_API schemaRegister(nvtxDomainHandle_t domain,
+                                      const nvtxPayloadSchemaAttr_t* attributes) {
   return attributes != nullptr ? registerSchema(Domain::of(domain), *attributes) : 0;
 }
-std::uint64_t NVTX_API enumRegister(nvtxDomainHandle_t domain, const nvtxPayloadEnumAttr_t* attributes) {
+std::uint64_t NVTX_API enumRegister(nvtxDomainHandle_t domain,
+                                    const nvtxPayloadEnumAttr_t* attributes) {
   return attributes != nullptr ? registerEnum(Domain::of(domain), *attributes) : 0;
 }
-void NVTX_API markPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, std::size_t count) {
+void NVTX_API markPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads,
+                          std::size_t count) {
   mark(Domain::of(domain), {.payloads = payloads, .payloadCount = count});
 }
-int NVTX_API pushPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, std::size_t count) {
+int NVTX_API pushPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads,
+                         std::size_t count) {
   return pushRange(Domain::of(domain), {.payloads = payloads, .payloadCount = count});
 }
 // Data that a range learns when it ends has no place in its record: it becomes a mark at the end.
-void closingPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, std::size_t count) {
+void closingPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads,
+                    std::size_t count) {
   if (payloads == nullptr || count == 0) return;
   Domain& owner = Domain::of(domain);
   const Schema* schema = findSchema(owner, payloads->schemaId);
   const bool named = schema != nullptr && !schema->name.empty();
-  mark(owner, {.message = named ? schema->name.c_str() : "end of range", .payloads = payloads, .payloadCount = count});
+  mark(owner, {.message = named ? schema->name.c_str() : "end of range",
+               .payloads = payloads,
+               .payloadCount = count});
 }
-int NVTX_API popPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, std::size_t count) {
+int NVTX_API popPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads,
+                        std::size_t count) {
   closingPayload(domain, payloads, count);
   return domainPop(domain);
 }
-nvtxRangeId_t NVTX_API startPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, std::size_t count) {
+nvtxRangeId_t NVTX_API startPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads,
+                                    std::size_t count) {
   return startRange(Domain::of(domain), {.payloads = payloads, .payloadCount = count});
 }
-void NVTX_API endPayload(nvtxDomainHandle_t domain, nvtxRangeId_t id, const nvtxPayloadData_t* payloads,
-                         std::size_t count) {
+void NVTX_API endPayload(nvtxDomainHandle_t domain, nvtxRangeId_t id,
+                         const nvtxPayloadData_t* payloads, std::size_t count) {
   closingPayload(domain, payloads, count);
   endRange(id);
 }

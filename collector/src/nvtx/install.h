@@ -11,13 +11,15 @@ struct nvtxExtModuleInfo_t;
 
 namespace lacuna::collector::nvtx {
 
-/// Puts our functions into one NVTX module of the process (each library with NVTX in it is one). False when the module
-/// is not what this header knows.
+/// Puts our functions into one NVTX module of the process (each library with NVTX in it is one).
+/// False when the module is not what this header knows.
 bool installCore(NvtxGetExportTableFunc_t exportTable);
-/// The same for an extension: payload, counters, memory, or the tensor runtime's complete operators.
+/// The same for an extension: payload, counters, memory, or the tensor runtime's complete
+/// operators.
 bool installExtension(nvtxExtModuleInfo_t* module);
 
-/// Puts one function into its place in an extension's table, which may be one of an older header and shorter.
+/// Puts one function into its place in an extension's table, which may be one of an older header
+/// and shorter.
 template <class Function>
 void setSlot(intptr_t* slots, std::size_t count, std::size_t id, Function* function) {
   if (id < count) slots[id] = reinterpret_cast<intptr_t>(function);

@@ -15,8 +15,8 @@
 #include "nvtx/memory.h"
 #include "nvtx/thread.h"
 
-/// The memory extension reports what a program does with its own heaps. It gives no time, so rows are stamped on
-/// arrival, and no handle of ours: a region's handle is its address.
+/// The memory extension reports what a program does with its own heaps. It gives no time, so rows
+/// are stamped on arrival, and no handle of ours: a region's handle is its address.
 namespace lacuna::collector::nvtx {
 namespace {
 
@@ -30,7 +30,8 @@ LacunaName nameOf(std::uint32_t type, const nvtxMessageValue_t& message) {
 }
 
 /// Returns whether it is recorded: while recording is on or, with `always`, in any case.
-bool put(prof::MemoryAction action, std::uint64_t address, std::uint64_t bytes, LacunaName name, bool always = false) {
+bool put(prof::MemoryAction action, std::uint64_t address, std::uint64_t bytes, LacunaName name,
+         bool always = false) {
   if (!always && !guest::on()) return false;
   prof::Allocation row;
   row.timeNs = nowNs();
@@ -43,8 +44,8 @@ bool put(prof::MemoryAction action, std::uint64_t address, std::uint64_t bytes, 
   return true;
 }
 
-/// Memory that is in use. Its end is recorded if its beginning was, also when the recording has been switched off
-/// meanwhile: else the memory would stay in use.
+/// Memory that is in use. Its end is recorded if its beginning was, also when the recording has
+/// been switched off meanwhile: else the memory would stay in use.
 struct InUse {
   std::uint64_t heap = 0;  ///< of a region: its reset or end takes the region with it
   bool recorded = false;
@@ -85,14 +86,15 @@ void freeRegionsOf(std::uint64_t heap) {
   }
 }
 
-/// Regions of arrays by their handles, which are the addresses of what is kept. Guarded by the registry's lock.
+/// Regions of arrays by their handles, which are the addresses of what is kept. Guarded by the
+/// registry's lock.
 auto& arrayRegions() {
   static auto* regions = new std::map<const void*, std::unique_ptr<MemoryPiece>>;
   return *regions;
 }
 
-/// No allocations: they would have neither an address nor a size. Not under the registry's lock, which the default
-/// domain takes where this is its first event.
+/// No allocations: they would have neither an address nor a size. Not under the registry's lock,
+/// which the default domain takes where this is its first event.
 void recordArray(nvtxDomainHandle_t domain, const char* what, const MemoryPiece& piece) {
   recordDeclaration({domain, "memory array", what, placeOf(piece), piece.address});
 }
@@ -110,7 +112,8 @@ void resizeArray(nvtxDomainHandle_t domain, const MemoryPiece& piece) {
   {
     const RegistryLock lock;
     for (auto& [handle, kept] : arrayRegions()) {
-      if (kept->address == piece.address && std::ranges::equal(kept->offset, piece.offset)) *kept = piece;
+      if (kept->address == piece.address && std::ranges::equal(kept->offset, piece.offset))
+        *kept = piece;
     }
   }
   recordArray(domain, "resize", piece);
@@ -139,12 +142,13 @@ std::uint64_t addressOfRegion(const void* handle) {
 
 nvtxMemHeapHandle_t NVTX_API heapRegister(nvtxDomainHandle_t, const nvtxMemHeapDesc_t* heap) {
   MemoryPiece heapPiece;
-  if (heap == nullptr || heap->type != NVTX_MEM_TYPE_VIRTUAL_ADDRESS || heap->typeSpecificDesc == nullptr ||
+  if (heap == nullptr || heap->type != NVTX_MEM_TYPE_VIRTUAL_ADDRESS ||
+      heap->typeSpecificDesc == nullptr ||
       !pieceAt(heap->type, heap->typeSpecificDesc, heap->typeSpecificDescSize, 0, heapPiece)) {
     return nullptr;
   }
-  const bool recorded =
-      put(prof::MemoryAction::Reserve, heapPiece.address, heapPiece.bytes, nameOf(heap->messageType, heap->message));
+  const bool recorded = put(prof::MemoryAction::Reserve, heapPiece.address, heapPiece.bytes,
+                            nameOf(heap->messageType, heap->message));
   enter(heaps(), heapPiece.address, {0, recorded});
   return reinterpret_cast<nvtxMemHeapHandle_t>(heapPiece.address);
 }
@@ -158,11 +162,14 @@ void NVTX_API heapReset(nvtxDomainHandle_t, nvtxMemHeapHandle_t heap) {
   if (heap != nullptr) freeRegionsOf(addressOf(heap));
 }
 
-void NVTX_API regionsRegister(nvtxDomainHandle_t domain, const nvtxMemRegionsRegisterBatch_t* batch) {
+void NVTX_API regionsRegister(nvtxDomainHandle_t domain,
+                              const nvtxMemRegionsRegisterBatch_t* batch) {
   if (batch == nullptr || batch->regionDescElements == nullptr) return;
   MemoryPiece piece;
   for (std::size_t i = 0; i < batch->regionCount; ++i) {
-    if (!pieceAt(batch->regionType, batch->regionDescElements, batch->regionDescElementSize, i, piece)) return;
+    if (!pieceAt(batch->regionType, batch->regionDescElements, batch->regionDescElementSize, i,
+                 piece))
+      return;
     const bool array = isArray(batch->regionType);
     if (array) {
       recordArray(domain, "register", piece);
@@ -180,7 +187,9 @@ void NVTX_API regionsResize(nvtxDomainHandle_t domain, const nvtxMemRegionsResiz
   if (batch == nullptr || batch->regionDescElements == nullptr) return;
   MemoryPiece piece;
   for (std::size_t i = 0; i < batch->regionDescCount; ++i) {
-    if (!pieceAt(batch->regionType, batch->regionDescElements, batch->regionDescElementSize, i, piece)) return;
+    if (!pieceAt(batch->regionType, batch->regionDescElements, batch->regionDescElementSize, i,
+                 piece))
+      return;
     if (isArray(batch->regionType)) {
       resizeArray(domain, piece);
       continue;
@@ -192,11 +201,14 @@ void NVTX_API regionsResize(nvtxDomainHandle_t domain, const nvtxMemRegionsResiz
   }
 }
 
-void NVTX_API regionsUnregister(nvtxDomainHandle_t domain, const nvtxMemRegionsUnregisterBatch_t* batch) {
+void NVTX_API regionsUnregister(nvtxDomainHandle_t domain,
+                                const nvtxMemRegionsUnregisterBatch_t* batch) {
   if (batch == nullptr || batch->refElements == nullptr) return;
   for (std::size_t i = 0; i < batch->refCount; ++i) {
     nvtxMemRegionRef_t region;
-    std::memcpy(&region, reinterpret_cast<const char*>(batch->refElements) + i * batch->refElementSize, sizeof region);
+    std::memcpy(&region,
+                reinterpret_cast<const char*>(batch->refElements) + i * batch->refElementSize,
+                sizeof region);
     if (leaveArray(domain, region.pointer)) continue;
     const InUse known = leave(regions(), addressOf(region.pointer));
     put(prof::MemoryAction::Free, addressOf(region.pointer), 0, 0, known.recorded);
@@ -207,7 +219,8 @@ void NVTX_API regionsName(nvtxDomainHandle_t domain, const nvtxMemRegionsNameBat
   if (batch == nullptr || batch->regionElements == nullptr || !guest::on()) return;
   for (std::size_t i = 0; i < batch->regionCount; ++i) {
     nvtxMemRegionNameDesc_t region;
-    std::memcpy(&region, reinterpret_cast<const char*>(batch->regionElements) + i * batch->regionElementSize,
+    std::memcpy(&region,
+                reinterpret_cast<const char*>(batch->regionElements) + i * batch->regionElementSize,
                 sizeof region);
     LacunaEvent event{};
     event.domain = Domain::of(domain).name();
@@ -254,7 +267,8 @@ std::string placeOf(const MemoryPiece& piece) {
   return "offset=" + tripleOf(piece.offset) + " extent=" + tripleOf(piece.extent);
 }
 
-bool pieceAt(std::uint32_t type, const void* elements, std::size_t stride, std::size_t index, MemoryPiece& piece) {
+bool pieceAt(std::uint32_t type, const void* elements, std::size_t stride, std::size_t index,
+             MemoryPiece& piece) {
   ArrayRange part{};
   if (isArray(type) && loadAt(elements, stride, index, part)) {
     piece = {addressOf(part.array)};
@@ -263,7 +277,8 @@ bool pieceAt(std::uint32_t type, const void* elements, std::size_t stride, std::
     return true;
   }
   nvtxMemVirtualRangeDesc_t range{};
-  if (type != NVTX_MEM_TYPE_VIRTUAL_ADDRESS || !loadAt(elements, stride, index, range)) return false;
+  if (type != NVTX_MEM_TYPE_VIRTUAL_ADDRESS || !loadAt(elements, stride, index, range))
+    return false;
   piece = {addressOf(range.ptr), range.size};
   return true;
 }

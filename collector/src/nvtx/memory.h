@@ -15,7 +15,8 @@ inline std::uint64_t addressOf(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-/// A declaration without a row of its own becomes a mark: what the program declared, for which memory.
+/// A declaration without a row of its own becomes a mark: what the program declared, for which
+/// memory.
 struct Declaration {
   nvtxDomainHandle_t domain;
   const char* category;
@@ -25,8 +26,8 @@ struct Declaration {
 };
 void recordDeclaration(const Declaration& declared);
 
-/// A piece of addresses, or of a CUDA array: that has no address and, without asking CUDA for the array's elements, no
-/// bytes.
+/// A piece of addresses, or of a CUDA array: that has no address and, without asking CUDA for the
+/// array's elements, no bytes.
 struct MemoryPiece {
   std::uint64_t address = 0;  ///< or the array's handle
   std::uint64_t bytes = 0;
@@ -36,7 +37,8 @@ struct MemoryPiece {
 /// For an array: where in it, and how much.
 std::string placeOf(const MemoryPiece& piece);
 /// Element `index` of a batch. False when the type is unknown, or the element too small for it.
-bool pieceAt(std::uint32_t type, const void* elements, std::size_t stride, std::size_t index, MemoryPiece& piece);
+bool pieceAt(std::uint32_t type, const void* elements, std::size_t stride, std::size_t index,
+             MemoryPiece& piece);
 /// True for the types of CUDA's arrays, runtime's or driver's.
 bool isArray(std::uint32_t type);
 

@@ -10,13 +10,15 @@
 #include "nvtx/install.h"
 #include "nvtx/memory.h"
 
-/// Permissions become marks: what the program declared, for which memory, and in which of its objects.
+/// Permissions become marks: what the program declared, for which memory, and in which of its
+/// objects.
 namespace lacuna::collector::nvtx {
 namespace {
 
 constexpr const char* kPermissions = "memory permissions";
 
-/// Objects that the program makes have numbers from here on; CUDA's are the process's and, by number, the devices'.
+/// Objects that the program makes have numbers from here on; CUDA's are the process's and, by
+/// number, the devices'.
 constexpr std::uintptr_t kCudaProcess = 1;
 constexpr std::uintptr_t kCudaDevices = 2;
 constexpr std::uintptr_t kFirstOwn = 1 << 16;
@@ -55,27 +57,33 @@ std::string accessOf(std::uint32_t flags) {
                              "none");
 }
 
-void NVTX_API permissionsAssign(nvtxDomainHandle_t domain, const nvtxMemPermissionsAssignBatch_t* batch) {
+void NVTX_API permissionsAssign(nvtxDomainHandle_t domain,
+                                const nvtxMemPermissionsAssignBatch_t* batch) {
   if (batch == nullptr || batch->regionElements == nullptr) return;
   for (std::size_t i = 0; i < batch->regionCount; ++i) {
     nvtxMemPermissionsAssignRegionDesc_t region;
-    std::memcpy(&region, reinterpret_cast<const char*>(batch->regionElements) + i * batch->regionElementSize,
+    std::memcpy(&region,
+                reinterpret_cast<const char*>(batch->regionElements) + i * batch->regionElementSize,
                 sizeof region);
-    recordDeclaration({domain, kPermissions, "assign", nameOf(batch->permissions) + " " + accessOf(region.flags),
+    recordDeclaration({domain, kPermissions, "assign",
+                       nameOf(batch->permissions) + " " + accessOf(region.flags),
                        addressOf(region.region.pointer)});
   }
 }
-nvtxMemPermissionsHandle_t NVTX_API permissionsCreate(nvtxDomainHandle_t domain, std::int32_t flags) {
+nvtxMemPermissionsHandle_t NVTX_API permissionsCreate(nvtxDomainHandle_t domain,
+                                                      std::int32_t flags) {
   const auto made = permissionsHandle(nextPermissions.fetch_add(1));
-  const std::string without = wordsOf(static_cast<std::uint32_t>(flags),
-                                      {{NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_READ, "read"},
-                                       {NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_WRITE, "write"},
-                                       {NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_ATOMIC, "atomic"}},
-                                      "nothing");
+  const std::string without =
+      wordsOf(static_cast<std::uint32_t>(flags),
+              {{NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_READ, "read"},
+               {NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_WRITE, "write"},
+               {NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_ATOMIC, "atomic"}},
+              "nothing");
   recordDeclaration({domain, kPermissions, "create", nameOf(made) + " excludes=" + without});
   return made;
 }
-void NVTX_API permissionsDestroy(nvtxDomainHandle_t domain, nvtxMemPermissionsHandle_t permissions) {
+void NVTX_API permissionsDestroy(nvtxDomainHandle_t domain,
+                                 nvtxMemPermissionsHandle_t permissions) {
   recordDeclaration({domain, kPermissions, "destroy", nameOf(permissions)});
 }
 void NVTX_API permissionsReset(nvtxDomainHandle_t domain, nvtxMemPermissionsHandle_t permissions) {
@@ -85,20 +93,22 @@ const char* scopeOf(std::uint32_t scope) {
   if (scope == NVTX_MEM_PERMISSIONS_BIND_SCOPE_CPU_THREAD) return "scope=thread";
   return scope == NVTX_MEM_PERMISSIONS_BIND_SCOPE_CUDA_STREAM ? "scope=stream" : "scope=unknown";
 }
-void NVTX_API permissionsBind(nvtxDomainHandle_t domain, nvtxMemPermissionsHandle_t permissions, std::uint32_t scope,
-                              std::uint32_t flags) {
+void NVTX_API permissionsBind(nvtxDomainHandle_t domain, nvtxMemPermissionsHandle_t permissions,
+                              std::uint32_t scope, std::uint32_t flags) {
   const std::string strict = wordsOf(flags,
                                      {{NVTX_MEM_PERMISSIONS_BIND_FLAGS_STRICT_READ, "read"},
                                       {NVTX_MEM_PERMISSIONS_BIND_FLAGS_STRICT_WRITE, "write"},
                                       {NVTX_MEM_PERMISSIONS_BIND_FLAGS_STRICT_ATOMIC, "atomic"}},
                                      "nothing");
-  recordDeclaration({domain, kPermissions, "bind", nameOf(permissions) + " " + scopeOf(scope) + " strict=" + strict});
+  recordDeclaration({domain, kPermissions, "bind",
+                     nameOf(permissions) + " " + scopeOf(scope) + " strict=" + strict});
 }
 void NVTX_API permissionsUnbind(nvtxDomainHandle_t domain, std::uint32_t scope) {
   recordDeclaration({domain, kPermissions, "unbind", scopeOf(scope)});
 }
 
-// --- of CUDA, whose header cannot be had without CUDA ----------------------------------------------------------------
+// --- of CUDA, whose header cannot be had without CUDA
+// ----------------------------------------------------------------
 
 nvtxMemPermissionsHandle_t NVTX_API cudaProcessPermissions(nvtxDomainHandle_t) {
   return permissionsHandle(kCudaProcess);
@@ -106,11 +116,11 @@ nvtxMemPermissionsHandle_t NVTX_API cudaProcessPermissions(nvtxDomainHandle_t) {
 nvtxMemPermissionsHandle_t NVTX_API cudaDevicePermissions(nvtxDomainHandle_t, int device) {
   return permissionsHandle(kCudaDevices + static_cast<std::uintptr_t>(device < 0 ? 0 : device));
 }
-void NVTX_API cudaPeerAccess(nvtxDomainHandle_t domain, nvtxMemPermissionsHandle_t permissions, int peer,
-                             std::uint32_t flags) {
+void NVTX_API cudaPeerAccess(nvtxDomainHandle_t domain, nvtxMemPermissionsHandle_t permissions,
+                             int peer, std::uint32_t flags) {
   const std::string who = peer < 0 ? "all" : std::to_string(peer);
-  recordDeclaration(
-      {domain, kPermissions, "peer access", nameOf(permissions) + " peer=" + who + " " + accessOf(flags)});
+  recordDeclaration({domain, kPermissions, "peer access",
+                     nameOf(permissions) + " peer=" + who + " " + accessOf(flags)});
 }
 
 /// As nvtxMemMarkInitializedBatch_t in nvToolsExtMemCudaRt.h.
@@ -128,8 +138,11 @@ void NVTX_API cudaMarkInitialized(nvtxDomainHandle_t domain, void* stream, std::
   const std::string on = " stream=" + std::to_string(addressOf(stream));
   MemoryPiece piece;
   for (std::size_t i = 0; i < batch->regionDescCount; ++i) {
-    if (!pieceAt(batch->regionType, batch->regionDescElements, batch->regionDescElementSize, i, piece)) return;
-    const std::string what = isArray(batch->regionType) ? placeOf(piece) : "bytes=" + std::to_string(piece.bytes);
+    if (!pieceAt(batch->regionType, batch->regionDescElements, batch->regionDescElementSize, i,
+                 piece))
+      return;
+    const std::string what =
+        isArray(batch->regionType) ? placeOf(piece) : "bytes=" + std::to_string(piece.bytes);
     recordDeclaration({domain, kPermissions, "initialized", what + on, piece.address});
   }
 }

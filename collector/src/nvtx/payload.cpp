@@ -18,7 +18,8 @@ constexpr std::size_t kMaxText = 2048;
 constexpr std::size_t kMaxElements = 16;
 constexpr int kMaxDepth = 4;
 constexpr std::uint64_t kMaxDimensions = 8;
-constexpr std::uint64_t kArray = NVTX_PAYLOAD_ENTRY_FLAG_IS_ARRAY | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX;
+constexpr std::uint64_t kArray =
+    NVTX_PAYLOAD_ENTRY_FLAG_IS_ARRAY | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX;
 constexpr std::uint64_t kDisplaced =
     NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE;
 
@@ -77,7 +78,8 @@ void appendEnum(std::string& out, const Schema& schema, std::uint64_t value) {
   std::uint64_t left = value;
   bool first = true;
   for (const auto& entry : schema.names) {
-    const bool fits = entry.flag ? entry.value != 0 && (left & entry.value) == entry.value : entry.value == value;
+    const bool fits =
+        entry.flag ? entry.value != 0 && (left & entry.value) == entry.value : entry.value == value;
     if (!fits) continue;
     if (!first) out += '|';
     out += entry.name;
@@ -116,9 +118,13 @@ std::size_t charSize(std::uint64_t type) {
 /// Reads one payload from its first byte to its last.
 class Walk {
  public:
-  Walk(const Domain& domain, std::span<const nvtxPayloadData_t> all, const unsigned char* data, std::size_t size,
-       Payloads& out)
-      : domain_(domain), all_(all), data_(data), size_(size < kMaxBytes ? size : kMaxBytes), out_(out) {}
+  Walk(const Domain& domain, std::span<const nvtxPayloadData_t> all, const unsigned char* data,
+       std::size_t size, Payloads& out)
+      : domain_(domain),
+        all_(all),
+        data_(data),
+        size_(size < kMaxBytes ? size : kMaxBytes),
+        out_(out) {}
 
   bool schema(const Schema& schema, int depth) {
     const std::size_t base = at_;
@@ -148,21 +154,25 @@ class Walk {
     out_.text += '=';
   }
 
-  bool element(const Schema& schema, const SchemaEntry& entry, std::size_t index, std::uint64_t (&seen)[64],
-               int depth) {
+  bool element(const Schema& schema, const SchemaEntry& entry, std::size_t index,
+               std::uint64_t (&seen)[64], int depth) {
     const auto array = entry.flags & kArray;
     const bool pointer = (entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_POINTER) != 0;
-    const Schema* nested =
-        sizeOfType(entry.type) == 0 && !isString(entry.type) ? findSchema(domain_, entry.type) : nullptr;
+    const Schema* nested = sizeOfType(entry.type) == 0 && !isString(entry.type)
+                               ? findSchema(domain_, entry.type)
+                               : nullptr;
     if ((entry.flags & kDisplaced) != 0) return displaced(schema, entry, index, seen, depth);
     if (isString(entry.type)) return text(schema, entry, array, pointer, seen);
     if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_UNION_SELECTOR) return skipSelector(schema, index);
     const std::size_t size = nested != nullptr ? nested->size : sizeOfType(entry.type);
     if (pointer) return pointed(schema, entry, index, seen, depth);
     if (size == 0) return opaque(schema, entry);
-    if (!entry.placed && entry.offset == 0) align(nested != nullptr ? nested->alignment : size, schema);
-    if (nested != nullptr && isUnion(*nested)) return array == 0 && member(*nested, entry, seen, depth);
-    if (array == 0) return nested != nullptr ? group(*nested, entry, depth) : number(entry, index, seen);
+    if (!entry.placed && entry.offset == 0)
+      align(nested != nullptr ? nested->alignment : size, schema);
+    if (nested != nullptr && isUnion(*nested))
+      return array == 0 && member(*nested, entry, seen, depth);
+    if (array == 0)
+      return nested != nullptr ? group(*nested, entry, depth) : number(entry, index, seen);
     return list(entry, nested, size, lengthOf(entry, array, size, seen), index, seen, depth);
   }
 
@@ -170,7 +180,9 @@ class Walk {
                          const std::uint64_t (&seen)[64]) const {
     switch (array) {
       case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX:
-        return entry.detail < 64 && static_cast<std::int64_t>(seen[entry.detail]) > 0 ? seen[entry.detail] : 0;
+        return entry.detail < 64 && static_cast<std::int64_t>(seen[entry.detail]) > 0
+                   ? seen[entry.detail]
+                   : 0;
       case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX:
         return lengthInPayload(entry.detail);
       case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED:
@@ -180,13 +192,14 @@ class Walk {
     }
   }
 
-  /// Another payload of the event holds nothing but the length, or the lengths by dimension: a plain number or a schema
-  /// of one entry.
+  /// Another payload of the event holds nothing but the length, or the lengths by dimension: a
+  /// plain number or a schema of one entry.
   std::uint64_t lengthInPayload(std::uint64_t index) const {
     if (index >= all_.size() || all_[index].payload == nullptr) return 0;
     const nvtxPayloadData_t& payload = all_[index];
     std::uint64_t type = payload.schemaId, offset = 0, count = 1;
-    if (const Schema* schema = findSchema(domain_, type); schema != nullptr && !schema->entries.empty()) {
+    if (const Schema* schema = findSchema(domain_, type);
+        schema != nullptr && !schema->entries.empty()) {
       const SchemaEntry& entry = schema->entries[0];
       if ((entry.flags & kArray) == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE) count = entry.detail;
       type = entry.type;
@@ -200,7 +213,8 @@ class Walk {
     return product(type, static_cast<const unsigned char*>(payload.payload) + offset, count);
   }
 
-  /// Product of an array's lengths by dimension: none below 0, and more than any payload holds where it would overflow.
+  /// Product of an array's lengths by dimension: none below 0, and more than any payload holds
+  /// where it would overflow.
   static std::uint64_t product(std::uint64_t type, const unsigned char* at, std::uint64_t count) {
     std::uint64_t all = 1;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -219,15 +233,17 @@ class Walk {
   /// NVTX gives selectors and offsets no width: they reach to the next entry, or are what is usual.
   static std::size_t widthOf(const Schema& schema, std::size_t index, std::size_t usual) {
     const std::uint64_t at = schema.entries[index].offset;
-    const std::uint64_t next = index + 1 < schema.entries.size() ? schema.entries[index + 1].offset : 0;
+    const std::uint64_t next =
+        index + 1 < schema.entries.size() ? schema.entries[index + 1].offset : 0;
     std::uint64_t width = next > at ? next - at : usual;
     if (schema.size > at) width = std::min<std::uint64_t>(width, schema.size - at);
     return width >= 8 ? 8 : width >= 4 ? 4 : width >= 2 ? 2 : 1;
   }
 
-  /// The value lies elsewhere in the payload, at an offset from its begin or from the end of this entry.
-  bool displaced(const Schema& schema, const SchemaEntry& entry, std::size_t index, std::uint64_t (&seen)[64],
-                 int depth) {
+  /// The value lies elsewhere in the payload, at an offset from its begin or from the end of this
+  /// entry.
+  bool displaced(const Schema& schema, const SchemaEntry& entry, std::size_t index,
+                 std::uint64_t (&seen)[64], int depth) {
     const std::size_t width = widthOf(schema, index, sizeof(std::uint64_t));
     if (!entry.placed && entry.offset == 0) align(width, schema);
     if (depth >= kMaxDepth || !has(width)) return false;
@@ -235,7 +251,8 @@ class Walk {
     std::memcpy(&offset, data_ + at_, width);
     at_ += width;
     const std::size_t behind = at_;
-    const std::size_t from = (entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE) != 0 ? behind : 0;
+    const std::size_t from =
+        (entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE) != 0 ? behind : 0;
     if (offset > size_ || from + offset > size_) return false;
     SchemaEntry plain = entry;
     plain.flags &= ~kDisplaced;
@@ -255,7 +272,8 @@ class Walk {
     return at_ <= size_;
   }
 
-  /// Finds the member that holds, by an entry of the structure around the union, or by a selector within its members.
+  /// Finds the member that holds, by an entry of the structure around the union, or by a selector
+  /// within its members.
   bool selected(const Schema& chosen, const SchemaEntry& entry, const std::uint64_t (&seen)[64],
                 std::uint64_t& member) const {
     if (chosen.type == NVTX_PAYLOAD_SCHEMA_TYPE_UNION) {
@@ -278,9 +296,11 @@ class Walk {
     return false;
   }
 
-  bool member(const Schema& chosen, const SchemaEntry& entry, std::uint64_t (&seen)[64], int depth) {
+  bool member(const Schema& chosen, const SchemaEntry& entry, std::uint64_t (&seen)[64],
+              int depth) {
     std::uint64_t index = 0;
-    if (depth >= kMaxDepth || !has(chosen.size) || !selected(chosen, entry, seen, index)) return false;
+    if (depth >= kMaxDepth || !has(chosen.size) || !selected(chosen, entry, seen, index))
+      return false;
     if (index >= chosen.entries.size()) return false;
     const std::size_t base = at_;
     label(entry);
@@ -295,13 +315,15 @@ class Walk {
     return complete;
   }
 
-  /// A pointer is followed where it leads into a payload of the same event, or where the program asks for a copy.
-  bool pointed(const Schema& schema, const SchemaEntry& entry, std::size_t index, std::uint64_t (&seen)[64],
-               int depth) {
+  /// A pointer is followed where it leads into a payload of the same event, or where the program
+  /// asks for a copy.
+  bool pointed(const Schema& schema, const SchemaEntry& entry, std::size_t index,
+               std::uint64_t (&seen)[64], int depth) {
     align(sizeof(void*), schema);
     if (depth >= kMaxDepth || !has(sizeof(void*))) return false;
     const std::uint64_t address = readNumber(NVTX_PAYLOAD_ENTRY_TYPE_ADDRESS, data_ + at_);
-    std::size_t size = (entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_DEEP_COPY) != 0 && address != 0 ? kMaxBytes : 0;
+    std::size_t size =
+        (entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_DEEP_COPY) != 0 && address != 0 ? kMaxBytes : 0;
     for (const auto& payload : all_) {
       const auto begin = reinterpret_cast<std::uintptr_t>(payload.payload);
       if (payload.size != SIZE_MAX && address >= begin && address - begin < payload.size) {
@@ -337,7 +359,8 @@ class Walk {
     noteForNccl(entry, bits);
     if ((entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP) != 0) {
       stamp(entry, static_cast<std::int64_t>(bits));
-    } else if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_TID_UINT32 || entry.type == NVTX_PAYLOAD_ENTRY_TYPE_TID_UINT64) {
+    } else if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_TID_UINT32 ||
+               entry.type == NVTX_PAYLOAD_ENTRY_TYPE_TID_UINT64) {
       out_.thread = static_cast<std::uint32_t>(bits);
     } else if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_CATEGORY) {
       out_.category = static_cast<std::uint32_t>(bits);
@@ -345,7 +368,8 @@ class Walk {
       out_.colour = static_cast<std::uint32_t>(bits);
     } else if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE) {
       const auto* registered = reinterpret_cast<const RegisteredText*>(bits);
-      show(entry, registered != nullptr ? std::string_view(registered->words()) : std::string_view());
+      show(entry,
+           registered != nullptr ? std::string_view(registered->words()) : std::string_view());
     } else {
       label(entry);
       appendNumberAt(out_.text, entry.type, at);
@@ -356,7 +380,8 @@ class Walk {
   void stamp(const SchemaEntry& entry, std::int64_t value) {
     constexpr std::uint64_t kKind = 7 << 12;
     const bool end = (entry.flags & kKind) == NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END;
-    if (!toMonotonic(entry.timeDomain, value, end ? out_.endNs : out_.beginNs)) out_.unknownClock = true;
+    if (!toMonotonic(entry.timeDomain, value, end ? out_.endNs : out_.beginNs))
+      out_.unknownClock = true;
   }
 
   /// NCCL's calls carry the bytes that they move in a field of this name.
@@ -382,8 +407,8 @@ class Walk {
     return complete;
   }
 
-  bool list(const SchemaEntry& entry, const Schema* nested, std::size_t size, std::uint64_t count, std::size_t index,
-            std::uint64_t (&seen)[64], int depth) {
+  bool list(const SchemaEntry& entry, const Schema* nested, std::size_t size, std::uint64_t count,
+            std::size_t index, std::uint64_t (&seen)[64], int depth) {
     if (count > size_ || !has(count * size)) return false;
     const std::size_t base = at_;
     // It may hold the lengths of another array, dimension by dimension.
@@ -414,7 +439,8 @@ class Walk {
     if (!embedded) {
       align(sizeof(void*), schema);
       if (!has(sizeof(void*))) return false;
-      const char* words = reinterpret_cast<const char*>(readNumber(NVTX_PAYLOAD_ENTRY_TYPE_ADDRESS, data_ + at_));
+      const char* words =
+          reinterpret_cast<const char*>(readNumber(NVTX_PAYLOAD_ENTRY_TYPE_ADDRESS, data_ + at_));
       at_ += sizeof(void*);
       if (unit == 1) show(entry, words != nullptr ? beginningOf(words, kMaxText) : "");
       return true;
@@ -428,7 +454,8 @@ class Walk {
       std::uint64_t c = unitAt(i, unit);
       if (c == 0) break;
       // Two units of 16 bits may be one character.
-      if (unit == 2 && (c & 0xfc00) == 0xd800 && i + 1 < count && (unitAt(i + 1, unit) & 0xfc00) == 0xdc00) {
+      if (unit == 2 && (c & 0xfc00) == 0xd800 && i + 1 < count &&
+          (unitAt(i + 1, unit) & 0xfc00) == 0xdc00) {
         c = 0x10000 + ((c & 0x3ff) << 10) + (unitAt(++i, unit) & 0x3ff);
       }
       const wchar_t wide[2] = {static_cast<wchar_t>(c), 0};
@@ -460,7 +487,8 @@ class Walk {
     align(sizeof(void*), schema);
     if (!has(sizeof(void*))) return false;
     label(entry);
-    appendNumber(out_.text, NVTX_PAYLOAD_ENTRY_TYPE_ADDRESS, readNumber(NVTX_PAYLOAD_ENTRY_TYPE_UINT64, data_ + at_));
+    appendNumber(out_.text, NVTX_PAYLOAD_ENTRY_TYPE_ADDRESS,
+                 readNumber(NVTX_PAYLOAD_ENTRY_TYPE_UINT64, data_ + at_));
     at_ += sizeof(void*);
     return true;
   }
@@ -495,7 +523,8 @@ void showSize(Payloads& out, std::size_t size) {
   out.text += " bytes";
 }
 
-void readPredefined(std::uint64_t type, const unsigned char* data, std::size_t size, Payloads& out) {
+void readPredefined(std::uint64_t type, const unsigned char* data, std::size_t size,
+                    Payloads& out) {
   if (isString(type) && charSize(type) == 1) {
     if (!out.text.empty()) out.text += ' ';
     out.text += beginningOf(reinterpret_cast<const char*>(data), size);
@@ -509,14 +538,16 @@ void readPredefined(std::uint64_t type, const unsigned char* data, std::size_t s
 
 }  // namespace
 
-const Schema* plannedSchema(const Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count) {
+const Schema* plannedSchema(const Domain& domain, const nvtxPayloadData_t* payloads,
+                            std::size_t count) {
   if (count != 1 || payloads == nullptr || payloads->payload == nullptr) return nullptr;
   const auto* schema = findSchema(domain, payloads->schemaId);
   if (schema == nullptr || schema->plan.kind() == prof::NvtxPlan::Kind::None) return nullptr;
   return payloads->size >= schema->size ? schema : nullptr;  // SIZE_MAX: as the schema gives it
 }
 
-void readPayloads(const Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count, Payloads& out) {
+void readPayloads(const Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count,
+                  Payloads& out) {
   for (std::size_t i = 0; payloads != nullptr && i < count && i < kMaxElements; ++i) {
     const auto* data = static_cast<const unsigned char*>(payloads[i].payload);
     const auto id = payloads[i].schemaId;
@@ -528,13 +559,15 @@ void readPayloads(const Domain& domain, const nvtxPayloadData_t* payloads, std::
     }
     std::size_t size = payloads[i].size;
     if (size == SIZE_MAX) size = schema->size;
-    if (schema->fixed && schema->plan.kind() != prof::NvtxPlan::Kind::None && size >= schema->size) {
+    if (schema->fixed && schema->plan.kind() != prof::NvtxPlan::Kind::None &&
+        size >= schema->size) {
       takePlanned(*schema, data, out);
     } else if (!Walk(domain, {payloads, count}, data, size, out).schema(*schema, 0)) {
       showSize(out, size);
     }
   }
-  if (out.text.size() > kMaxText) out.text.resize(completeLength(std::string_view(out.text).substr(0, kMaxText)));
+  if (out.text.size() > kMaxText)
+    out.text.resize(completeLength(std::string_view(out.text).substr(0, kMaxText)));
 }
 
 }  // namespace lacuna::collector::nvtx

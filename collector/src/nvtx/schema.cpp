@@ -35,13 +35,14 @@ std::string textOr(const char* text, bool given) {
 /// A schema whose entries are all plain numbers can be read by offset alone.
 void placeEntries(Schema& schema) {
   std::size_t at = 0;
-  schema.fixed = schema.type == NVTX_PAYLOAD_SCHEMA_TYPE_STATIC && schema.entries.size() <= prof::NvtxPlan::kMaxFields;
+  schema.fixed = schema.type == NVTX_PAYLOAD_SCHEMA_TYPE_STATIC &&
+                 schema.entries.size() <= prof::NvtxPlan::kMaxFields;
   for (auto& entry : schema.entries) {
     const std::size_t size = sizeOfType(entry.type);
-    constexpr std::uint64_t kShape = NVTX_PAYLOAD_ENTRY_FLAG_IS_ARRAY | NVTX_PAYLOAD_ENTRY_FLAG_POINTER |
-                                     NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX |
-                                     NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE |
-                                     NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE;
+    constexpr std::uint64_t kShape =
+        NVTX_PAYLOAD_ENTRY_FLAG_IS_ARRAY | NVTX_PAYLOAD_ENTRY_FLAG_POINTER |
+        NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX |
+        NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE;
     const bool plain = size != 0 && (entry.flags & kShape) == 0;
     schema.fixed &= plain;
     if (!schema.fixed) continue;
@@ -54,8 +55,8 @@ void placeEntries(Schema& schema) {
   if (schema.fixed && schema.size == 0) schema.size = at;
 }
 
-/// Lays out what the plan wants for a quick reading. The plan is dropped when a field is not of the width that it has
-/// in the runtime's schema.
+/// Lays out what the plan wants for a quick reading. The plan is dropped when a field is not of the
+/// width that it has in the runtime's schema.
 void placeWanted(Schema& schema) {
   const std::size_t count = prof::NvtxPlan::wanted(schema.plan.kind()).size();
   for (std::size_t which = 0; which < count; ++which) {
@@ -68,7 +69,8 @@ void placeWanted(Schema& schema) {
       schema.plan = {};
       return;
     }
-    schema.wanted[which] = {static_cast<std::uint16_t>(entry.offset), static_cast<std::uint8_t>(bytes),
+    schema.wanted[which] = {static_cast<std::uint16_t>(entry.offset),
+                            static_cast<std::uint8_t>(bytes),
                             entry.type == NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE};
   }
 }
@@ -83,7 +85,9 @@ void measure(Schema& schema) {
     const Schema* nested = number == 0 ? findSchema(*schema.domain, entry.type) : nullptr;
     const std::size_t alignment = number != 0 ? number : nested != nullptr ? nested->alignment : 1;
     schema.alignment = std::max(schema.alignment, alignment);
-    largest = std::max(largest, entry.offset + (number != 0 ? number : nested != nullptr ? nested->size : 0));
+    largest = std::max(largest, entry.offset + (number != 0         ? number
+                                                : nested != nullptr ? nested->size
+                                                                    : 0));
   }
   if (schema.pack != 0) schema.alignment = std::min(schema.alignment, schema.pack);
   if (isUnion && schema.size == 0) schema.size = largest;
@@ -201,16 +205,19 @@ double halfToDouble(std::uint16_t half) {
   return sign * __builtin_ldexp(1024 + fraction, exponent - 25);
 }
 
-/// By hand, for not every compiler has the type: 1 sign, 15 exponent and 112 fraction bits; a double keeps 52.
+/// By hand, for not every compiler has the type: 1 sign, 15 exponent and 112 fraction bits; a
+/// double keeps 52.
 double quadToDouble(const unsigned char* at) {
   const auto low = load<std::uint64_t>(at);
   const auto high = load<std::uint64_t>(at + 8);
   const double sign = high >> 63 != 0 ? -1 : 1;
   const int exponent = static_cast<int>(high >> 48 & 0x7fff);
   const std::uint64_t fraction = (high & 0xffffffffffff) << 4 | low >> 60;
-  if (exponent == 0x7fff) return fraction != 0 || low != 0 ? __builtin_nan("") : sign * __builtin_inf();
+  if (exponent == 0x7fff)
+    return fraction != 0 || low != 0 ? __builtin_nan("") : sign * __builtin_inf();
   if (exponent == 0) return sign * 0.0;
-  return sign * __builtin_ldexp(static_cast<double>(fraction | std::uint64_t{1} << 52), exponent - 16383 - 52);
+  return sign * __builtin_ldexp(static_cast<double>(fraction | std::uint64_t{1} << 52),
+                                exponent - 16383 - 52);
 }
 
 double readReal(std::uint64_t type, const unsigned char* at) {
@@ -250,9 +257,11 @@ std::uint64_t readNumber(std::uint64_t type, const unsigned char* at) {
     case 1:
       return isSigned ? static_cast<std::uint64_t>(load<std::int8_t>(at)) : load<std::uint8_t>(at);
     case 2:
-      return isSigned ? static_cast<std::uint64_t>(load<std::int16_t>(at)) : load<std::uint16_t>(at);
+      return isSigned ? static_cast<std::uint64_t>(load<std::int16_t>(at))
+                      : load<std::uint16_t>(at);
     case 4:
-      return isSigned ? static_cast<std::uint64_t>(load<std::int32_t>(at)) : load<std::uint32_t>(at);
+      return isSigned ? static_cast<std::uint64_t>(load<std::int32_t>(at))
+                      : load<std::uint32_t>(at);
     default:
       return load<std::uint64_t>(at);
   }
@@ -263,8 +272,9 @@ std::uint64_t registerSchema(Domain& domain, const nvtxPayloadSchemaAttr_t& attr
   if (attributes.entries == nullptr || attributes.numEntries > 4096) return 0;
   auto* schema = new Schema;
   schema->domain = &domain;
-  schema->id = has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID) && attributes.schemaId != 0 ? attributes.schemaId
-                                                                                         : nextDynamicId.fetch_add(1);
+  schema->id = has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID) && attributes.schemaId != 0
+                   ? attributes.schemaId
+                   : nextDynamicId.fetch_add(1);
   schema->name = textOr(attributes.name, has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME));
   schema->type = attributes.type;
   if (has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE)) schema->size = attributes.payloadStaticSize;
@@ -295,13 +305,18 @@ std::uint64_t registerEnum(Domain& domain, const nvtxPayloadEnumAttr_t& attribut
   if (attributes.entries == nullptr || attributes.numEntries > 65536) return 0;
   auto* schema = new Schema;
   schema->domain = &domain;
-  const bool hasId = (attributes.fieldMask & NVTX_PAYLOAD_ENUM_ATTR_FIELD_SCHEMA_ID) != 0 && attributes.schemaId != 0;
+  const bool hasId = (attributes.fieldMask & NVTX_PAYLOAD_ENUM_ATTR_FIELD_SCHEMA_ID) != 0 &&
+                     attributes.schemaId != 0;
   schema->id = hasId ? attributes.schemaId : nextDynamicId.fetch_add(1);
-  schema->name = textOr(attributes.name, (attributes.fieldMask & NVTX_PAYLOAD_ENUM_ATTR_FIELD_NAME) != 0);
-  schema->size = (attributes.fieldMask & NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE) != 0 ? attributes.sizeOfEnum : sizeof(int);
+  schema->name =
+      textOr(attributes.name, (attributes.fieldMask & NVTX_PAYLOAD_ENUM_ATTR_FIELD_NAME) != 0);
+  schema->size = (attributes.fieldMask & NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE) != 0
+                     ? attributes.sizeOfEnum
+                     : sizeof(int);
   for (std::size_t i = 0; i < attributes.numEntries; ++i) {
     const auto& given = attributes.entries[i];
-    schema->names.push_back({given.name != nullptr ? given.name : "", given.value, given.isFlag != 0});
+    schema->names.push_back(
+        {given.name != nullptr ? given.name : "", given.value, given.isFlag != 0});
   }
   publish(schema);
   return schema->id;

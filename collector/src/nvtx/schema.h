@@ -12,8 +12,8 @@
 #include "lacuna/prof/nvtx_mapper.h"
 #include "nvtx/domain.h"
 
-/// The payload extension: schemas that a program registers, and payloads read with them at once, because their memory
-/// is the program's again after the call.
+/// The payload extension: schemas that a program registers, and payloads read with them at once,
+/// because their memory is the program's again after the call.
 namespace lacuna::collector::nvtx {
 
 struct SchemaEntry {
@@ -51,7 +51,8 @@ struct Schema {
   std::size_t size = 0;
   std::size_t pack = 0;
   std::size_t alignment = 1;
-  bool fixed = false;  ///< every entry is a number at a known offset: the plan can read it straight away
+  bool fixed =
+      false;  ///< every entry is a number at a known offset: the plan can read it straight away
   FlatField wanted[prof::NvtxPlan::kMaxFields];  ///< then: what the plan wants
   prof::NvtxPlan plan;
   Schema* next = nullptr;
@@ -63,8 +64,8 @@ const Schema* findSchema(const Domain& domain, std::uint64_t id);
 
 /// Size of a predefined entry type in bytes; 0 when it is not a number.
 std::size_t sizeOfType(std::uint64_t type);
-/// A number of that type as 64 bits. Integers are widened with their sign, 128-bit ones give their lower half, and
-/// reals give the bits of a double.
+/// A number of that type as 64 bits. Integers are widened with their sign, 128-bit ones give their
+/// lower half, and reals give the bits of a double.
 std::uint64_t readNumber(std::uint64_t type, const unsigned char* at);
 enum class NumberKind { Unsigned, Signed, Real };
 NumberKind kindOf(std::uint64_t type);
@@ -80,15 +81,19 @@ struct Payloads {
   std::uint32_t category = 0;
   std::uint32_t colour = 0;
   std::uint32_t thread = 0;  ///< the thread that an entry names, 0 when none does
-  prof::TimeNs beginNs = 0;  ///< stamps among the entries: of a range's begin or of a mark, and of a range's end
+  prof::TimeNs beginNs =
+      0;  ///< stamps among the entries: of a range's begin or of a mark, and of a range's end
   prof::TimeNs endNs = 0;
   bool unknownClock = false;  ///< one of the stamps could not be converted
   std::uint64_t bytes = 0;    ///< of a call of NCCL: what it moves
   std::string text;           ///< all other fields as "name=value name=value"
 };
-/// The schema of the one payload that the event has, when it is one of the runtime's with a size that fits; or null.
-const Schema* plannedSchema(const Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count);
-/// Reads the fields that the plan wants straight from a payload of such a schema; texts as their names.
+/// The schema of the one payload that the event has, when it is one of the runtime's with a size
+/// that fits; or null.
+const Schema* plannedSchema(const Domain& domain, const nvtxPayloadData_t* payloads,
+                            std::size_t count);
+/// Reads the fields that the plan wants straight from a payload of such a schema; texts as their
+/// names.
 class PlannedFields {
  public:
   PlannedFields(const Schema& schema, const void* payload)
@@ -98,7 +103,8 @@ class PlannedFields {
     if (__builtin_expect(field.bytes == 8, 1)) {
       std::uint64_t value = 0;
       std::memcpy(&value, data_ + field.offset, 8);
-      return field.isText && value != 0 ? reinterpret_cast<const RegisteredText*>(value)->text() : value;
+      return field.isText && value != 0 ? reinterpret_cast<const RegisteredText*>(value)->text()
+                                        : value;
     }
     std::uint32_t word = 0;
     if (field.bytes == 4) {
@@ -113,7 +119,9 @@ class PlannedFields {
   const unsigned char* data_;
 };
 
-/// Reads at most 64 KiB of what the payloads point to; a payload that does not fit its schema is shown by its size.
-void readPayloads(const Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count, Payloads& out);
+/// Reads at most 64 KiB of what the payloads point to; a payload that does not fit its schema is
+/// shown by its size.
+void readPayloads(const Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count,
+                  Payloads& out);
 
 }  // namespace lacuna::collector::nvtx

@@ -12,7 +12,8 @@
 #include "nvtx/install.h"
 #include "nvtx/thread.h"
 
-/// The extension module of the tensor runtime's schema: operators reported at their end, and memory without a mark.
+/// The extension module of the tensor runtime's schema: operators reported at their end, and memory
+/// without a mark.
 namespace lacuna::collector::nvtx {
 namespace {
 

@@ -42,8 +42,8 @@ class Recorder final : public prof::NvtxRowSink {
   const Payloads* payloads_;
 };
 
-/// Runs of ranges that were not recorded, below the topmost one. Each switch of the recording while ranges are open can
-/// add one.
+/// Runs of ranges that were not recorded, below the topmost one. Each switch of the recording while
+/// ranges are open can add one.
 struct Run {
   unsigned slot;
   std::uint16_t from, to;
@@ -56,7 +56,8 @@ std::vector<Run>& lowerRuns() {
 bool hasRecorded() {
   const std::uint64_t* gate = lacunaOpenGate_();
   // A forked child that has recorded nothing finds its parent's thread, and a number of 0.
-  return gate != nullptr && __atomic_load_n(gate, __ATOMIC_RELAXED) != 0 && lacunaThread_.epoch != 0;
+  return gate != nullptr && __atomic_load_n(gate, __ATOMIC_RELAXED) != 0 &&
+         lacunaThread_.epoch != 0;
 }
 
 }  // namespace
@@ -66,7 +67,8 @@ constinit thread_local ThreadLevels threadLevels __attribute__((tls_model("initi
 void beginUnrecorded(unsigned slot, unsigned level) {
   Nesting& nesting = threadLevels.in[slot];
   if (nesting.recordedFrom != level || level == 0) {
-    if (nesting.recordedFrom != 0) lowerRuns().push_back({slot, nesting.runFrom, nesting.recordedFrom});
+    if (nesting.recordedFrom != 0)
+      lowerRuns().push_back({slot, nesting.runFrom, nesting.recordedFrom});
     nesting.runFrom = static_cast<std::uint16_t>(level);
   }
   nesting.recordedFrom = static_cast<std::uint16_t>(level + 1);
@@ -78,7 +80,8 @@ bool endUnrecorded(unsigned slot, unsigned level) {
   nesting.recordedFrom = static_cast<std::uint16_t>(level);
   if (level == nesting.runFrom) {
     std::vector<Run>& runs = lowerRuns();
-    const auto lower = std::find_if(runs.rbegin(), runs.rend(), [&](const Run& run) { return run.slot == slot; });
+    const auto lower =
+        std::find_if(runs.rbegin(), runs.rend(), [&](const Run& run) { return run.slot == slot; });
     const bool any = lower != runs.rend();
     nesting.runFrom = any ? lower->from : 0;
     nesting.recordedFrom = any ? lower->to : 0;
@@ -91,14 +94,16 @@ bool endUnrecorded(unsigned slot, unsigned level) {
 
 void forgetOpenRanges() {
   lowerRuns().clear();
-  for (Nesting& nesting : threadLevels.in) nesting = {nesting.level, nesting.level, 0, nesting.level};
+  for (Nesting& nesting : threadLevels.in)
+    nesting = {nesting.level, nesting.level, 0, nesting.level};
 }
 
 std::uint32_t threadId() {
   return static_cast<std::uint32_t>(syscall(SYS_gettid));
 }
 
-void recordRows(const prof::NvtxPlan& plan, const prof::NvtxEvent& event, const Payloads* payloads) {
+void recordRows(const prof::NvtxPlan& plan, const prof::NvtxEvent& event,
+                const Payloads* payloads) {
   Recorder recorder(payloads);
   prof::mapNvtxEvent(plan, event, recorder);
 }

@@ -83,7 +83,8 @@ std::int64_t readTsc() {
 Pair tscBase;
 
 std::int64_t throughPair(const Pair& base, const Pair& now, std::int64_t stamp) {
-  const double rate = static_cast<double>(now.to - base.to) / static_cast<double>(now.from - base.from);
+  const double rate =
+      static_cast<double>(now.to - base.to) / static_cast<double>(now.from - base.from);
   return base.to + static_cast<std::int64_t>(static_cast<double>(stamp - base.from) * rate);
 }
 
@@ -95,8 +96,8 @@ std::int64_t fromTsc(std::int64_t stamp) {
   return throughPair(tscBase, now, stamp);
 }
 
-/// The distance of a clock to ours. Two readings differ by what lies between them, which must not change the length of
-/// a range: it stays until the clock was really set.
+/// The distance of a clock to ours. Two readings differ by what lies between them, which must not
+/// change the length of a range: it stays until the clock was really set.
 std::int64_t fromClock(clockid_t clock, std::int64_t stamp) {
   static std::int64_t distances[16];
   constexpr std::int64_t kSetNs = 100'000;
@@ -145,20 +146,24 @@ bool convert(TimeDomain id, std::int64_t stamp, prof::TimeNs& out, int steps) {
   if (predefined(id, stamp, out)) return true;
   if (steps == 0) return false;
   const Registered* clock = find(id);
-  const double otherwise =
-      clock != nullptr && clock->ticksPerSecond > 0 ? 1e9 / static_cast<double>(clock->ticksPerSecond) : 1;
+  const double otherwise = clock != nullptr && clock->ticksPerSecond > 0
+                               ? 1e9 / static_cast<double>(clock->ticksPerSecond)
+                               : 1;
   for (const Relation& relation : relations()) {
     std::int64_t there = 0;
     if (relation.from == id) {
       there = relation.first.to +
-              static_cast<std::int64_t>(static_cast<double>(stamp - relation.first.from) * relation.rate(otherwise));
+              static_cast<std::int64_t>(static_cast<double>(stamp - relation.first.from) *
+                                        relation.rate(otherwise));
     } else if (relation.to == id) {
       there = relation.first.from +
-              static_cast<std::int64_t>(static_cast<double>(stamp - relation.first.to) / relation.rate(1 / otherwise));
+              static_cast<std::int64_t>(static_cast<double>(stamp - relation.first.to) /
+                                        relation.rate(1 / otherwise));
     } else {
       continue;
     }
-    if (convert(relation.from == id ? relation.to : relation.from, there, out, steps - 1)) return true;
+    if (convert(relation.from == id ? relation.to : relation.from, there, out, steps - 1))
+      return true;
   }
   if (clock == nullptr) return false;
   if (clock->read != nullptr || clock->readPlain != nullptr) {
@@ -177,17 +182,20 @@ Registered& entryOf(TimeDomain id) {
   return registered().back();
 }
 
-// --- the calls -------------------------------------------------------------------------------------------------------
+// --- the calls
+// -------------------------------------------------------------------------------------------------------
 
 std::int64_t NVTX_API timestampGet() {
   return nowNs();
 }
 
-std::uint64_t NVTX_API timeDomainRegister(nvtxDomainHandle_t, const nvtxTimeDomainAttr_t* attributes) {
+std::uint64_t NVTX_API timeDomainRegister(nvtxDomainHandle_t,
+                                          const nvtxTimeDomainAttr_t* attributes) {
   static std::atomic<TimeDomain> next{NVTX_TIME_DOMAIN_ID_DYNAMIC_START};
   if (attributes == nullptr) return 0;
   const RegistryLock lock;
-  Registered& clock = entryOf(attributes->timeDomainId != 0 ? attributes->timeDomainId : next.fetch_add(1));
+  Registered& clock =
+      entryOf(attributes->timeDomainId != 0 ? attributes->timeDomainId : next.fetch_add(1));
   clock.type = attributes->timestampTypeId;
   clock.ticksPerSecond = attributes->timerResolution;
   return clock.id;
@@ -203,21 +211,21 @@ void addPoint(TimeDomain from, TimeDomain to, Pair point) {
   relations().push_back({from, to, point, point, 0});
 }
 
-void NVTX_API timeSyncPoint(nvtxDomainHandle_t, TimeDomain one, TimeDomain other, std::int64_t stampOne,
-                            std::int64_t stampOther) {
+void NVTX_API timeSyncPoint(nvtxDomainHandle_t, TimeDomain one, TimeDomain other,
+                            std::int64_t stampOne, std::int64_t stampOther) {
   const RegistryLock lock;
   addPoint(one, other, {stampOne, stampOther});
 }
 
-void NVTX_API timeSyncPointTable(nvtxDomainHandle_t, TimeDomain from, TimeDomain to, const nvtxSyncPoint_t* points,
-                                 std::size_t count) {
+void NVTX_API timeSyncPointTable(nvtxDomainHandle_t, TimeDomain from, TimeDomain to,
+                                 const nvtxSyncPoint_t* points, std::size_t count) {
   if (points == nullptr) return;
   const RegistryLock lock;
   for (std::size_t i = 0; i < count; ++i) addPoint(from, to, {points[i].src, points[i].dst});
 }
 
-void NVTX_API conversionFactor(nvtxDomainHandle_t, TimeDomain from, TimeDomain to, double slope, std::int64_t stampFrom,
-                               std::int64_t stampTo) {
+void NVTX_API conversionFactor(nvtxDomainHandle_t, TimeDomain from, TimeDomain to, double slope,
+                               std::int64_t stampFrom, std::int64_t stampTo) {
   if (slope == 0) return;
   const RegistryLock lock;
   const Pair point{stampFrom, stampTo};
@@ -230,7 +238,8 @@ void NVTX_API conversionFactor(nvtxDomainHandle_t, TimeDomain from, TimeDomain t
   relations().push_back(stated);
 }
 
-void NVTX_API timerSource(nvtxDomainHandle_t, TimeDomain id, std::uint64_t, std::int64_t (*read)()) {
+void NVTX_API timerSource(nvtxDomainHandle_t, TimeDomain id, std::uint64_t,
+                          std::int64_t (*read)()) {
   if (read == nullptr) return;
   const Pair first{read(), nowNs()};
   const RegistryLock lock;
@@ -239,8 +248,8 @@ void NVTX_API timerSource(nvtxDomainHandle_t, TimeDomain id, std::uint64_t, std:
   clock.first = first;
 }
 
-void NVTX_API timerSourceWithData(nvtxDomainHandle_t, TimeDomain id, std::uint64_t, std::int64_t (*read)(void*),
-                                  void* data) {
+void NVTX_API timerSourceWithData(nvtxDomainHandle_t, TimeDomain id, std::uint64_t,
+                                  std::int64_t (*read)(void*), void* data) {
   if (read == nullptr) return;
   const Pair first{read(data), nowNs()};
   const RegistryLock lock;

@@ -31,12 +31,13 @@ constexpr std::pair<std::string_view, std::string_view> kNames[] = {
 bool readClock(clockid_t clock, std::uint64_t& ns) {
   timespec time{};
   if (clock_gettime(clock, &time) != 0) return false;
-  ns = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
+  ns = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
+       static_cast<std::uint64_t>(time.tv_nsec);
   return true;
 }
 
-/// The CPU time of another process, threads that have ended included. Exact, where /proc counts in hundredths of a
-/// second.
+/// The CPU time of another process, threads that have ended included. Exact, where /proc counts in
+/// hundredths of a second.
 bool readCpuTime(std::uint32_t pid, std::uint64_t& ns) {
   clockid_t clock = 0;
   return clock_getcpuclockid(static_cast<pid_t>(pid), &clock) == 0 && readClock(clock, ns);
@@ -47,7 +48,8 @@ cpu_set_t coresOf(const sampler::ProcessTree& tree) {
   cpu_set_t all, theirs;
   CPU_ZERO(&all);
   for (const auto& [tid, thread] : tree.threads()) {
-    if (sched_getaffinity(static_cast<pid_t>(tid), sizeof theirs, &theirs) == 0) CPU_OR(&all, &all, &theirs);
+    if (sched_getaffinity(static_cast<pid_t>(tid), sizeof theirs, &theirs) == 0)
+      CPU_OR(&all, &all, &theirs);
   }
   return all;
 }
@@ -69,8 +71,11 @@ Counters::Track& Counters::trackOf(What what, prof::ProcessId process, prof::Thr
   track.id = access.newTrack();
   const auto& [name, unit] = kNames[static_cast<std::size_t>(what)];
   prof::Writer& writer = access.writer();
-  writer.append(prof::CounterTrack{
-      .id = track.id, .process = process, .thread = thread, .name = writer.intern(name), .unit = writer.intern(unit)});
+  writer.append(prof::CounterTrack{.id = track.id,
+                                   .process = process,
+                                   .thread = thread,
+                                   .name = writer.intern(name),
+                                   .unit = writer.intern(unit)});
   access.countRows(1);
   return track;
 }
@@ -114,8 +119,10 @@ void Counters::sampleThread(std::uint32_t tid, const sampler::ProcessTree::Threa
   const auto process = prof::ProcessId{};
   const prof::TimeNs timeNs = nowNs();
   if (!readSchedule(thread.pid, tid, schedule)) return;
-  putRate(trackOf(What::ThreadCpu, process, thread.id, access), timeNs, schedule.runNs, 1e-7, access);
-  putRate(trackOf(What::ThreadWait, process, thread.id, access), timeNs, schedule.waitNs, 1e-7, access);
+  putRate(trackOf(What::ThreadCpu, process, thread.id, access), timeNs, schedule.runNs, 1e-7,
+          access);
+  putRate(trackOf(What::ThreadWait, process, thread.id, access), timeNs, schedule.waitNs, 1e-7,
+          access);
 }
 
 /// It belongs to no process of the trace: it is none of the program's.
@@ -125,7 +132,8 @@ void Counters::sampleRecorder(const cpu_set_t& programs, prof::Drainer::Access& 
   if (!readClock(CLOCK_PROCESS_CPUTIME_ID, cpuNs)) return;
   if (isApart(programs)) recorderApartNs_ += cpuNs - recorderNs_;
   recorderNs_ = cpuNs;
-  putRate(trackOf(What::Recorder, {}, {}, access), timeNs, recorderNs_ - recorderApartNs_, 1e-7, access);
+  putRate(trackOf(What::Recorder, {}, {}, access), timeNs, recorderNs_ - recorderApartNs_, 1e-7,
+          access);
   if (recorderApartNs_ > 0)
     putRate(trackOf(What::RecorderApart, {}, {}, access), timeNs, recorderApartNs_, 1e-7, access);
 }
@@ -134,7 +142,8 @@ void Counters::sampleRecorder(const cpu_set_t& programs, prof::Drainer::Access& 
 void Counters::sampleIdle(const cpu_set_t& programs, prof::Drainer::Access& access) {
   std::uint64_t idleNs = 0;
   const prof::TimeNs timeNs = nowNs();
-  if (readIdle(programs, idleNs)) putRate(trackOf(What::Idle, {}, {}, access), timeNs, idleNs, 1e-7, access);
+  if (readIdle(programs, idleNs))
+    putRate(trackOf(What::Idle, {}, {}, access), timeNs, idleNs, 1e-7, access);
 }
 
 void Counters::sample(const sampler::ProcessTree& tree, prof::Drainer::Access& access) {

@@ -44,7 +44,8 @@ StateFile::~StateFile() {
 }
 
 char StateFile::read(std::uint32_t pid, std::uint32_t tid) {
-  if (fd_ < 0) fd_ = open(fmt::format("/proc/{}/task/{}/stat", pid, tid).c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd_ < 0)
+    fd_ = open(fmt::format("/proc/{}/task/{}/stat", pid, tid).c_str(), O_RDONLY | O_CLOEXEC);
   // The number and the name, which has 64 bytes at most, come first.
   std::array<char, 128> text{};
   const ssize_t got = fd_ < 0 ? -1 : pread(fd_, text.data(), text.size(), 0);
@@ -68,9 +69,11 @@ bool lacksVariable(std::uint32_t pid, std::string_view name) {
     return text.find(fmt::format("{}{}=", '\0', name)) != std::string::npos;
   };
   const auto runs = [&] {
-    return access(fmt::format("/proc/{}/environ", pid).c_str(), R_OK) == 0 && !commandLineOf(pid).empty();
+    return access(fmt::format("/proc/{}/environ", pid).c_str(), R_OK) == 0 &&
+           !commandLineOf(pid).empty();
   };
-  // A process that has ended, or has not quite begun, cannot be read: it must have run before and after.
+  // A process that has ended, or has not quite begun, cannot be read: it must have run before and
+  // after.
   return runs() && !has() && runs() && !has();
 }
 
@@ -88,9 +91,10 @@ std::string programOf(std::uint32_t pid) {
 std::vector<std::uint32_t> threadsOf(std::uint32_t pid) {
   std::vector<std::uint32_t> threads;
   std::error_code error;
-  for (std::filesystem::directory_iterator at(fmt::format("/proc/{}/task", pid), error), end; !error && at != end;
-       at.increment(error)) {
-    threads.push_back(static_cast<std::uint32_t>(std::strtoul(at->path().filename().c_str(), nullptr, 10)));
+  for (std::filesystem::directory_iterator at(fmt::format("/proc/{}/task", pid), error), end;
+       !error && at != end; at.increment(error)) {
+    threads.push_back(
+        static_cast<std::uint32_t>(std::strtoul(at->path().filename().c_str(), nullptr, 10)));
   }
   return threads;
 }
@@ -101,7 +105,8 @@ std::vector<std::uint32_t> childrenOf(std::uint32_t pid) {
     const std::string text = read(fmt::format("/proc/{}/task/{}/children", pid, tid));
     const char* at = text.data();
     const char* end = at + text.size();
-    while (const std::uint64_t child = nextNumber(at, end)) children.push_back(static_cast<std::uint32_t>(child));
+    while (const std::uint64_t child = nextNumber(at, end))
+      children.push_back(static_cast<std::uint32_t>(child));
   }
   return children;
 }
@@ -147,7 +152,8 @@ bool readIdle(const cpu_set_t& cores, std::uint64_t& ns) {
     const char* end = text.data() + text.size();
     const std::uint64_t core = nextNumber(next, end);
     if (core >= CPU_SETSIZE || !CPU_ISSET(core, &cores)) continue;
-    std::array<std::uint64_t, 5> spent{};  // as a user, nice, in the kernel, idle, idle while a disk works
+    std::array<std::uint64_t, 5>
+        spent{};  // as a user, nice, in the kernel, idle, idle while a disk works
     for (std::uint64_t& value : spent) value = nextNumber(next, end);
     ticks += spent[3] + spent[4];
     found = true;

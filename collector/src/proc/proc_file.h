@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-/// Facts about a process from /proc. Everything is empty or zero when the process is gone or may not be read.
+/// Facts about a process from /proc. Everything is empty or zero when the process is gone or may
+/// not be read.
 namespace lacuna::collector::proc {
 
 std::string read(const std::string& path);

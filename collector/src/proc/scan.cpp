@@ -21,7 +21,8 @@ using Kind = PerfRecord::Kind;
 
 namespace {
 
-/// A thread that its own timer does not reach (it blocks the signal, or began behind our back) is not left out.
+/// A thread that its own timer does not reach (it blocks the signal, or began behind our back) is
+/// not left out.
 constexpr std::uint64_t kUnheardNs = 50'000'000;
 
 PerfRecord recordOf(Kind kind, std::uint32_t pid, std::uint32_t tid, prof::TimeNs nowNs) {
@@ -35,7 +36,8 @@ PerfRecord recordOf(Kind kind, std::uint32_t pid, std::uint32_t tid, prof::TimeN
 
 }  // namespace
 
-Scan::Scan(std::uint32_t root, bool samples) : root_(root), begunNs_(nowNs()), scannedNs_(begunNs_), samples_(samples) {
+Scan::Scan(std::uint32_t root, bool samples)
+    : root_(root), begunNs_(nowNs()), scannedNs_(begunNs_), samples_(samples) {
   readClocks();
 }
 
@@ -68,19 +70,25 @@ void Scan::readClocks() {
   if (bootNs_ == 0 || std::abs(ahead - bootNs_) > 10'000'000) bootNs_ = ahead;
 }
 
-void Scan::visitProcess(std::uint32_t pid, std::uint32_t parent, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
-  for (const std::uint32_t tid : threadsOf(pid)) visitThread(pid, tid, tid == pid ? parent : pid, nowNs, into);
+void Scan::visitProcess(std::uint32_t pid, std::uint32_t parent, prof::TimeNs nowNs,
+                        std::vector<PerfRecord>& into) {
+  for (const std::uint32_t tid : threadsOf(pid))
+    visitThread(pid, tid, tid == pid ? parent : pid, nowNs, into);
   for (const std::uint32_t child : childrenOf(pid)) visitProcess(child, pid, nowNs, into);
 }
 
-void Scan::visitThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs nowNs,
-                       std::vector<PerfRecord>& into) {
+void Scan::visitThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent,
+                       prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
   Stat stat;
-  if (!readStat(fmt::format("/proc/{}/task/{}/stat", pid, tid), stat) || stat.state == 'Z' || stat.state == 'X') return;
+  if (!readStat(fmt::format("/proc/{}/task/{}/stat", pid, tid), stat) || stat.state == 'Z' ||
+      stat.state == 'X')
+    return;
   prof::TimeNs startNs = startOf(stat, pid, tid, nowNs);
   const auto known = threads_.find(tid);
-  if (known != threads_.end() && known->second.startTicks != 0 && known->second.startTicks != stat.startTicks) {
-    // The number was given again since the last scan, so its owner has ended, and the next began after that scan.
+  if (known != threads_.end() && known->second.startTicks != 0 &&
+      known->second.startTicks != stat.startTicks) {
+    // The number was given again since the last scan, so its owner has ended, and the next began
+    // after that scan.
     startNs = std::max(startNs, scannedNs_);
     into.push_back(recordOf(Kind::Exit, known->second.pid, tid, startNs));
     threads_.erase(known);
@@ -113,8 +121,8 @@ void Scan::visitThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t paren
   into.back().cpu = stat.cpu;
 }
 
-/// True when a process runs another program than it did, which `thread` knows from here on. False where /proc no longer
-/// shows the program, for the process is ending.
+/// True when a process runs another program than it did, which `thread` knows from here on. False
+/// where /proc no longer shows the program, for the process is ending.
 bool Scan::runsAnother(std::uint32_t pid, Thread& thread) {
   std::string program = programOf(pid);
   if (program.empty() || program == thread.program) return false;
@@ -132,13 +140,14 @@ void Scan::describe(PerfRecord& exec, const Thread& thread) {
   ::close(fd);
 }
 
-void Scan::begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs startNs,
-                 std::vector<PerfRecord>& into) {
+void Scan::begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent,
+                 prof::TimeNs startNs, std::vector<PerfRecord>& into) {
   thread.pid = pid;
   if (const auto known = threads_.find(parent); pid == tid && known != threads_.end()) {
     // A forked child runs what its parent runs until it reports otherwise.
     thread.program = known->second.program;
-    // Hundredths of a second, which is what a process knows its own beginning in, may put it before its parent's.
+    // Hundredths of a second, which is what a process knows its own beginning in, may put it before
+    // its parent's.
     startNs = std::max(startNs, known->second.startNs);
   }
   thread.startNs = startNs;
@@ -146,14 +155,16 @@ void Scan::begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint
   into.back().parentPid = parent;
 }
 
-/// When it began, not when it was first seen: its recorder may have reported it in between. /proc counts in hundredths
-/// of a second, so a thread may seem older than its process.
-prof::TimeNs Scan::startOf(const Stat& stat, std::uint32_t pid, std::uint32_t tid, prof::TimeNs nowNs) const {
+/// When it began, not when it was first seen: its recorder may have reported it in between. /proc
+/// counts in hundredths of a second, so a thread may seem older than its process.
+prof::TimeNs Scan::startOf(const Stat& stat, std::uint32_t pid, std::uint32_t tid,
+                           prof::TimeNs nowNs) const {
   const prof::TimeNs perTick = 1'000'000'000 / sysconf(_SC_CLK_TCK);
   const auto process = threads_.find(pid);
   const bool known = tid != pid && process != threads_.end();
   const prof::TimeNs least = known ? std::max(begunNs_, process->second.startNs) : begunNs_;
-  return std::clamp(static_cast<prof::TimeNs>(stat.startTicks) * perTick - bootNs_, std::min(least, nowNs), nowNs);
+  return std::clamp(static_cast<prof::TimeNs>(stat.startTicks) * perTick - bootNs_,
+                    std::min(least, nowNs), nowNs);
 }
 
 bool Scan::introduce(std::uint32_t pid, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
@@ -165,9 +176,10 @@ bool Scan::introduce(std::uint32_t pid, prof::TimeNs nowNs, std::vector<PerfReco
   return ours;
 }
 
-void Scan::meet(std::uint32_t pid, std::uint32_t parent, const std::string& name, prof::TimeNs startNs,
-                std::vector<PerfRecord>& into, bool exec) {
-  // It ended as it was about to report itself, and we have reported all that there is but its samples.
+void Scan::meet(std::uint32_t pid, std::uint32_t parent, const std::string& name,
+                prof::TimeNs startNs, std::vector<PerfRecord>& into, bool exec) {
+  // It ended as it was about to report itself, and we have reported all that there is but its
+  // samples.
   if (const auto gone = goneNs_.find(pid); gone != goneNs_.end() && startNs <= gone->second) return;
   themselves_.insert(pid);
   // A parent that does not report itself (a static shell) may not have been seen yet.

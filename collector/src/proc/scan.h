@@ -13,8 +13,9 @@
 
 namespace lacuna::collector::proc {
 
-/// Stands in where the kernel's account cannot be had: looks at /proc again and again, and reports changes as the same
-/// records. It misses whatever begins and ends between two looks, and its samples have no stacks.
+/// Stands in where the kernel's account cannot be had: looks at /proc again and again, and reports
+/// changes as the same records. It misses whatever begins and ends between two looks, and its
+/// samples have no stacks.
 class Scan {
  public:
   /// Follows `root` and its descendants, and what this process has adopted.
@@ -22,12 +23,13 @@ class Scan {
   /// With `recording` false the CPU time of threads counts for no sample.
   void scan(prof::TimeNs nowNs, bool recording, std::vector<sampler::PerfRecord>& into);
 
-  /// A process samples itself: from here on its threads have samples from here only where it has none for long.
-  /// `exec`: it did so before as another image, which may have been of the same file.
+  /// A process samples itself: from here on its threads have samples from here only where it has
+  /// none for long. `exec`: it did so before as another image, which may have been of the same
+  /// file.
   void meet(std::uint32_t pid, std::uint32_t parent, const std::string& name, prof::TimeNs startNs,
             std::vector<sampler::PerfRecord>& into, bool exec = false);
-  /// A thread of such a process had used so much CPU time when it sampled itself. Answers what no sample stands for
-  /// yet.
+  /// A thread of such a process had used so much CPU time when it sampled itself. Answers what no
+  /// sample stands for yet.
   std::uint64_t account(std::uint32_t pid, std::uint32_t tid, std::uint64_t cpuNs);
   /// Such a process has ended; `threads` are those that it was heard of.
   void leave(std::uint32_t pid, const std::set<std::uint32_t>& threads, prof::TimeNs endNs,
@@ -49,14 +51,15 @@ class Scan {
                     std::vector<sampler::PerfRecord>& into);
   /// True when it belongs to us. It and its ancestors among us are known then.
   bool introduce(std::uint32_t pid, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
-  void begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs startNs,
-             std::vector<sampler::PerfRecord>& into);
+  void begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent,
+             prof::TimeNs startNs, std::vector<sampler::PerfRecord>& into);
   void visitThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs nowNs,
                    std::vector<sampler::PerfRecord>& into);
 
   static void describe(sampler::PerfRecord& exec, const Thread& thread);
   static bool runsAnother(std::uint32_t pid, Thread& thread);
-  [[nodiscard]] prof::TimeNs startOf(const Stat& stat, std::uint32_t pid, std::uint32_t tid, prof::TimeNs nowNs) const;
+  [[nodiscard]] prof::TimeNs startOf(const Stat& stat, std::uint32_t pid, std::uint32_t tid,
+                                     prof::TimeNs nowNs) const;
 
   std::uint32_t root_;
   prof::TimeNs begunNs_;     ///< when it was made

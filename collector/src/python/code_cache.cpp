@@ -11,7 +11,8 @@
 namespace lacuna::collector::python {
 namespace {
 
-/// Large programs have some ten thousand functions. Beyond that everything is forgotten and read again.
+/// Large programs have some ten thousand functions. Beyond that everything is forgotten and read
+/// again.
 constexpr std::size_t kMostCodes = 1 << 16;
 constexpr std::size_t kMostTableBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
@@ -40,20 +41,24 @@ std::uint32_t Code::lineAt(LineTable kind, std::int64_t offset) {
   if (lines_.size() >= kMostLines) lines_.clear();
   const auto [at, fresh] = lines_.try_emplace(offset, 0);
   if (!fresh) return at->second;
-  const auto firstLine = static_cast<std::uint32_t>(identity_.firstLine > 0 ? identity_.firstLine : 0);
-  const auto found = offset < 0 ? std::optional(firstLine)
-                                : lineOf(kind, table_, identity_.firstLine, static_cast<std::uint64_t>(offset));
+  const auto firstLine =
+      static_cast<std::uint32_t>(identity_.firstLine > 0 ? identity_.firstLine : 0);
+  const auto found =
+      offset < 0 ? std::optional(firstLine)
+                 : lineOf(kind, table_, identity_.firstLine, static_cast<std::uint64_t>(offset));
   at->second = found.value_or(0);
   return at->second;
 }
 
 Code* CodeCache::at(std::uint64_t address, std::span<const std::byte> head) {
   const auto& places = layout_.code;
-  if (head.size() < places.size || takeAt<std::uint64_t>(head, places.type) != layout_.codeType) return nullptr;
-  const Code::Identity identity{takeAt<std::uint64_t>(head, places.file), takeAt<std::uint64_t>(head, places.name),
-                                takeAt<std::uint64_t>(head, places.table),
-                                places.units ? takeAt<std::uint64_t>(head, *places.units) & 0x7fffffff : 0,
-                                takeAt<std::int32_t>(head, places.firstLine)};
+  if (head.size() < places.size || takeAt<std::uint64_t>(head, places.type) != layout_.codeType)
+    return nullptr;
+  const Code::Identity identity{
+      takeAt<std::uint64_t>(head, places.file), takeAt<std::uint64_t>(head, places.name),
+      takeAt<std::uint64_t>(head, places.table),
+      places.units ? takeAt<std::uint64_t>(head, *places.units) & 0x7fffffff : 0,
+      takeAt<std::int32_t>(head, places.firstLine)};
   if (const auto known = codes_.find(address); known != codes_.end()) {
     if (known->second.identity_ == identity) return &known->second;
     bytes_ -= known->second.table_.size();

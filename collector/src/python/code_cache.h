@@ -42,14 +42,15 @@ class Code {
   std::unordered_map<std::int64_t, std::uint32_t> lines_;
 };
 
-/// The code objects of one process, by address. Each is read once and used as long as the object there is the same.
+/// The code objects of one process, by address. Each is read once and used as long as the object
+/// there is the same.
 class CodeCache {
  public:
   /// `layout` and `memory` outlive it.
   CodeCache(const Layout& layout, Memory& memory, NumberOf numberOf)
       : layout_(layout), memory_(memory), numberOf_(std::move(numberOf)) {}
-  /// The code at `address`, of whose object `head` holds the first code.size bytes; null where that is no code object.
-  /// Valid until the next call.
+  /// The code at `address`, of whose object `head` holds the first code.size bytes; null where that
+  /// is no code object. Valid until the next call.
   Code* at(std::uint64_t address, std::span<const std::byte> head);
   /// The code that at() found there last, or null.
   Code* known(std::uint64_t address);

@@ -35,7 +35,10 @@ T valueAt(std::span<const std::byte> from, std::size_t offset) {
 }  // namespace
 
 FrameReader::FrameReader(const Layout& layout, Memory& memory, NumberOf numberOf)
-    : layout_(layout), memory_(memory), codes_(layout_, memory, std::move(numberOf)), one_(layout.frame.size) {}
+    : layout_(layout),
+      memory_(memory),
+      codes_(layout_, memory, std::move(numberOf)),
+      one_(layout.frame.size) {}
 
 bool FrameReader::read(std::vector<ThreadStack>& into) {
   std::uint64_t state = 0;
@@ -68,7 +71,8 @@ std::optional<FrameReader::Thread> FrameReader::readThread(std::uint64_t state) 
   std::array pieces{
       Memory::Piece{state + places.next, bytesOf(thread.next)},
       Memory::Piece{state + places.id, bytesOf(thread.id)},
-      Memory::Piece{state + places.cframe.value_or(places.frame.value_or(0)), bytesOf(thread.frame)},
+      Memory::Piece{state + places.cframe.value_or(places.frame.value_or(0)),
+                    bytesOf(thread.frame)},
       Memory::Piece{state + places.chunk.value_or(0), bytesOf(chunk)},
   };
   const std::size_t wanted = pieces.size() - (places.chunk ? 0 : 1);
@@ -104,10 +108,14 @@ bool FrameReader::readStack(std::uint64_t state, Thread& thread, std::vector<Fra
   return named;
 }
 
-/// Number of the outermost frames that are as before. A frame keeps its code object alive, so that is as it was.
+/// Number of the outermost frames that are as before. A frame keeps its code object alive, so that
+/// is as it was.
 std::size_t FrameReader::stillThere(const Stack& before) const {
-  const auto same = [](const Raw& a, const Raw& b) { return a.frame == b.frame && a.code == b.code; };
-  const auto [now, old] = std::mismatch(raw_.rbegin(), raw_.rend(), before.rbegin(), before.rend(), same);
+  const auto same = [](const Raw& a, const Raw& b) {
+    return a.frame == b.frame && a.code == b.code;
+  };
+  const auto [now, old] =
+      std::mismatch(raw_.rbegin(), raw_.rend(), before.rbegin(), before.rend(), same);
   const auto count = static_cast<std::size_t>(now - raw_.rbegin());
   // A stack that is cut on its outer side has no end to compare from.
   return raw_.size() < kMostFrames ? count : 0;
@@ -129,7 +137,8 @@ void FrameReader::copyChunk(const Thread& thread) {
 
 bool FrameReader::walk(std::uint64_t frame) {
   raw_.clear();
-  // Frames that C code brought along have no code of Python; a pointer that leads in a circle has no end.
+  // Frames that C code brought along have no code of Python; a pointer that leads in a circle has
+  // no end.
   constexpr std::size_t kMostSteps = 2 * kMostFrames;
   for (std::size_t i = 0; i < kMostSteps && frame != 0 && raw_.size() < kMostFrames; ++i) {
     if (!takeFrame(frame)) return false;
@@ -153,8 +162,8 @@ bool FrameReader::takeFrame(std::uint64_t& frame) {
     // A generator that runs has a caller. One that has just yielded has none any more.
     if (owner == kGenerator && valueAt<std::uint64_t>(bytes, places.back) == 0) return false;
     python = owner < kNoPython;
-    raw.offset = static_cast<std::int64_t>(valueAt<std::uint64_t>(bytes, *places.instruction) - raw.code -
-                                           layout_.code.bytecode);
+    raw.offset = static_cast<std::int64_t>(valueAt<std::uint64_t>(bytes, *places.instruction) -
+                                           raw.code - layout_.code.bytecode);
   } else {
     if (valueAt<std::uint64_t>(bytes, layout_.code.type) != layout_.frameType) return false;
     const std::int64_t index = valueAt<std::int32_t>(bytes, places.lastInstruction);
@@ -185,8 +194,8 @@ bool FrameReader::nameFrames(std::size_t fresh, std::vector<Frame>& frames) {
   if (memory_.read(pieces) != pieces.size()) return false;
   frames.reserve(raw_.size());
   for (std::size_t i = 0; i < raw_.size(); ++i) {
-    Code* code =
-        i < fresh ? codes_.at(raw_[i].code, std::span(heads_).subspan(i * size, size)) : codes_.known(raw_[i].code);
+    Code* code = i < fresh ? codes_.at(raw_[i].code, std::span(heads_).subspan(i * size, size))
+                           : codes_.known(raw_[i].code);
     if (code == nullptr || !code->holds(raw_[i].offset)) return false;
     frames.push_back({code->number(), code->lineAt(layout_.code.lines, raw_[i].offset)});
   }

@@ -28,8 +28,8 @@ struct ThreadStack {
   std::vector<Frame> frames;  ///< from the inside out
 };
 
-/// Reads where all threads of an interpreter are while they run. Data that changes during the read mostly makes no
-/// sense; it is recognised and counted as torn.
+/// Reads where all threads of an interpreter are while they run. Data that changes during the read
+/// mostly makes no sense; it is recognised and counted as torn.
 class FrameReader {
  public:
   /// `memory` outlives it.
@@ -37,7 +37,8 @@ class FrameReader {
   FrameReader(const FrameReader&) = delete;
   FrameReader& operator=(const FrameReader&) = delete;
 
-  /// Appends the stacks of threads that are in Python code. False when not even the list of threads can be read.
+  /// Appends the stacks of threads that are in Python code. False when not even the list of threads
+  /// can be read.
   bool read(std::vector<ThreadStack>& into);
   /// Stacks that were left out, since the beginning.
   [[nodiscard]] std::uint64_t torn() const { return torn_; }

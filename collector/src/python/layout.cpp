@@ -33,7 +33,9 @@ class Numbers {
     complete_ &= found && *found <= most;
     return found && *found <= most ? *found : 0;
   }
-  std::uint32_t offset(std::string_view name) { return static_cast<std::uint32_t>(take(name, kMostOffset)); }
+  std::uint32_t offset(std::string_view name) {
+    return static_cast<std::uint32_t>(take(name, kMostOffset));
+  }
   std::optional<std::uint32_t> maybe(std::string_view name) {
     return find(name) ? std::optional(offset(name)) : std::nullopt;
   }
@@ -47,7 +49,8 @@ class Numbers {
     std::uint64_t value = 0;
     const char* end = line.data() + line.size();
     const auto parsed = std::from_chars(line.data() + space + 1, end, value);
-    if (parsed.ec == std::errc() && parsed.ptr == end) numbers_.emplace(line.substr(0, space), value);
+    if (parsed.ec == std::errc() && parsed.ptr == end)
+      numbers_.emplace(line.substr(0, space), value);
   }
   std::map<std::string_view, std::uint64_t> numbers_;
   bool complete_ = true;
@@ -55,12 +58,18 @@ class Numbers {
 
 /// The bytes read of an object must hold every field that is taken from it.
 bool fits(const Layout& layout) {
-  const auto inCode = [&](std::uint32_t offset, std::uint32_t size) { return offset + size <= layout.code.size; };
-  const auto inFrame = [&](std::uint32_t offset, std::uint32_t size) { return offset + size <= layout.frame.size; };
-  const bool code = layout.code.size <= kMostSize && inCode(layout.code.type, 8) && inCode(layout.code.file, 8) &&
-                    inCode(layout.code.name, 8) && inCode(layout.code.table, 8) && inCode(layout.code.firstLine, 4) &&
+  const auto inCode = [&](std::uint32_t offset, std::uint32_t size) {
+    return offset + size <= layout.code.size;
+  };
+  const auto inFrame = [&](std::uint32_t offset, std::uint32_t size) {
+    return offset + size <= layout.frame.size;
+  };
+  const bool code = layout.code.size <= kMostSize && inCode(layout.code.type, 8) &&
+                    inCode(layout.code.file, 8) && inCode(layout.code.name, 8) &&
+                    inCode(layout.code.table, 8) && inCode(layout.code.firstLine, 4) &&
                     (!layout.code.units || inCode(*layout.code.units, 8));
-  const bool frame = layout.frame.size <= kMostSize && inFrame(layout.frame.back, 8) && inFrame(layout.frame.code, 8);
+  const bool frame = layout.frame.size <= kMostSize && inFrame(layout.frame.back, 8) &&
+                     inFrame(layout.frame.code, 8);
   const bool place = layout.frame.instruction
                          ? inFrame(*layout.frame.instruction, 8) && inFrame(layout.frame.owner, 1)
                          : inFrame(layout.frame.lastInstruction, 4) && inFrame(layout.code.type, 8);
@@ -99,20 +108,22 @@ std::optional<Layout> parseLayout(std::string_view announcement) {
   } else {
     layout.frameType = numbers.take("frame_type");
     layout.frame.lastInstruction = numbers.offset("lasti");
-    layout.frame.size = std::max({layout.frame.lastInstruction + 4, layout.frame.back + 8, layout.frame.code + 8});
+    layout.frame.size =
+        std::max({layout.frame.lastInstruction + 4, layout.frame.back + 8, layout.frame.code + 8});
   }
   layout.code.size = numbers.offset("code_size");
   layout.code.file = numbers.offset("file");
   layout.code.name = numbers.offset("name");
   layout.code.firstLine = numbers.offset("first_line");
   layout.code.table = numbers.offset("table");
-  const std::uint64_t lines = numbers.take("lines", static_cast<std::uint64_t>(LineTable::Locations));
+  const std::uint64_t lines =
+      numbers.take("lines", static_cast<std::uint64_t>(LineTable::Locations));
   if (lines == 0) return std::nullopt;
   layout.code.lines = static_cast<LineTable>(lines);
   layout.bytes = {numbers.offset("bytes_size"), numbers.offset("bytes_data")};
   layout.text = {numbers.offset("text_length"), numbers.offset("text_state"),
-                 static_cast<std::uint32_t>(numbers.take("text_kind_shift", 24)), numbers.offset("text_ascii"),
-                 numbers.offset("text_wide")};
+                 static_cast<std::uint32_t>(numbers.take("text_kind_shift", 24)),
+                 numbers.offset("text_ascii"), numbers.offset("text_wide")};
   if (!numbers.complete() || layout.pid == 0 || !fits(layout)) return std::nullopt;
   return layout;
 }

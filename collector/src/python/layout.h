@@ -8,8 +8,8 @@
 
 namespace lacuna::collector::python {
 
-/// The variable that names the folder for announcements, and what the names of these begin with. Written by
-/// collector/python/lacuna_frames.py.
+/// The variable that names the folder for announcements, and what the names of these begin with.
+/// Written by collector/python/lacuna_frames.py.
 inline constexpr const char* kFolderVariable = "LACUNA_PYTHON_FRAMES";
 inline constexpr std::string_view kFilePrefix = "python-";
 
@@ -20,7 +20,8 @@ enum class LineTable : std::uint8_t {
   Locations = 3,  ///< co_linetable from 3.11 on
 };
 
-/// Where one process keeps the frames of its interpreter, as that process has measured it. Offsets are in bytes.
+/// Where one process keeps the frames of its interpreter, as that process has measured it. Offsets
+/// are in bytes.
 struct Layout {
   std::uint32_t pid = 0;
   std::uint64_t pidNamespace = 0;
@@ -35,8 +36,9 @@ struct Layout {
     std::optional<std::uint32_t> frame;   ///< the innermost frame, or
     std::optional<std::uint32_t> cframe;  ///< what points to it there,
     std::uint32_t cframeFrame = 0;        ///< and where in that
-    std::optional<std::uint32_t> chunk;   ///< the memory that holds most frames, and after it where that ends
-    std::uint32_t tid = 0;                ///< in what the thread's id points to: its number for the kernel
+    std::optional<std::uint32_t>
+        chunk;              ///< the memory that holds most frames, and after it where that ends
+    std::uint32_t tid = 0;  ///< in what the thread's id points to: its number for the kernel
   } thread;
   struct {
     std::uint32_t size = 0;

@@ -13,7 +13,8 @@ std::optional<std::uint32_t> asLine(std::int64_t line) {
 }
 
 /// Pairs of bytes: how far the next entry is from this one, in instructions and (signed) in lines.
-std::optional<std::uint32_t> lineOfPairs(std::span<const std::byte> table, std::int64_t line, std::uint64_t offset) {
+std::optional<std::uint32_t> lineOfPairs(std::span<const std::byte> table, std::int64_t line,
+                                         std::uint64_t offset) {
   std::uint64_t at = 0;
   for (std::size_t i = 0; i + 1 < table.size(); i += 2) {
     at += std::to_integer<std::uint8_t>(table[i]);
@@ -23,9 +24,10 @@ std::optional<std::uint32_t> lineOfPairs(std::span<const std::byte> table, std::
   return asLine(line);
 }
 
-/// Pairs of bytes: the length of a range of instructions, and the distance of its line from the one before. A distance
-/// of -128 marks a range without a line.
-std::optional<std::uint32_t> lineOfRanges(std::span<const std::byte> table, std::int64_t line, std::uint64_t offset) {
+/// Pairs of bytes: the length of a range of instructions, and the distance of its line from the one
+/// before. A distance of -128 marks a range without a line.
+std::optional<std::uint32_t> lineOfRanges(std::span<const std::byte> table, std::int64_t line,
+                                          std::uint64_t offset) {
   constexpr std::int8_t kNoLine = -128;
   std::uint64_t end = 0;
   for (std::size_t i = 0; i + 1 < table.size(); i += 2) {
@@ -37,7 +39,8 @@ std::optional<std::uint32_t> lineOfRanges(std::span<const std::byte> table, std:
   return std::nullopt;
 }
 
-/// Entries of a byte with its highest bit set (kind and length in code units), and bytes without it that belong to it.
+/// Entries of a byte with its highest bit set (kind and length in code units), and bytes without it
+/// that belong to it.
 class Locations {
  public:
   explicit Locations(std::span<const std::byte> table) : table_(table) {}
@@ -63,7 +66,8 @@ class Locations {
     if (kind == kLong || kind == kNoColumns) return signedNumber();
     return kind >= kOneLine0 && kind < kNoColumns ? static_cast<std::int64_t>(kind - kOneLine0) : 0;
   }
-  /// Six bits a byte, the lowest first; the seventh: another follows. The lowest of all is the sign.
+  /// Six bits a byte, the lowest first; the seventh: another follows. The lowest of all is the
+  /// sign.
   std::int64_t signedNumber() {
     std::uint64_t value = 0;
     for (unsigned shift = 0; at_ < table_.size() && shift < 36; shift += 6) {
@@ -83,8 +87,8 @@ class Locations {
 
 }  // namespace
 
-std::optional<std::uint32_t> lineOf(LineTable kind, std::span<const std::byte> table, std::int32_t firstLine,
-                                    std::uint64_t offset) {
+std::optional<std::uint32_t> lineOf(LineTable kind, std::span<const std::byte> table,
+                                    std::int32_t firstLine, std::uint64_t offset) {
   switch (kind) {
     case LineTable::Pairs:
       return lineOfPairs(table, firstLine, offset);

@@ -23,7 +23,8 @@ std::size_t ProcessMemory::read(std::span<const Piece> pieces) {
       const Piece& piece = pieces[done + i];
       local[i] = {piece.into.data(), piece.into.size()};
       // An address of that process, which this one only hands on.
-      remote[i] = {reinterpret_cast<void*>(piece.address), piece.into.size()};  // NOLINT(performance-no-int-to-ptr)
+      remote[i] = {reinterpret_cast<void*>(piece.address),
+                   piece.into.size()};  // NOLINT(performance-no-int-to-ptr)
     }
     const ssize_t got = process_vm_readv(pid_, local.data(), count, remote.data(), count, 0);
     if (got < 0) {
@@ -32,7 +33,8 @@ std::size_t ProcessMemory::read(std::span<const Piece> pieces) {
     }
     auto left = static_cast<std::size_t>(got);
     std::size_t full = 0;
-    while (full < count && left >= pieces[done + full].into.size()) left -= pieces[done + full++].into.size();
+    while (full < count && left >= pieces[done + full].into.size())
+      left -= pieces[done + full++].into.size();
     done += full;
     if (full < count) {
       error_ = EFAULT;

@@ -47,7 +47,8 @@ class ProcessMemory final : public Memory {
   int error_ = 0;
 };
 
-/// 0, or the errno with which the kernel refuses this process the memory of programs that it starts. Tries it.
+/// 0, or the errno with which the kernel refuses this process the memory of programs that it
+/// starts. Tries it.
 int memoryRefusal();
 
 }  // namespace lacuna::collector::python

@@ -18,8 +18,10 @@ std::string_view inLibrary(std::string_view file) {
   constexpr std::string_view kLibrary = "/lib/python3.";
   std::string_view rest = behind(file, kLibrary);
   std::size_t digits = 0;
-  while (digits < rest.size() && std::isdigit(static_cast<unsigned char>(rest[digits])) != 0) ++digits;
-  return digits > 0 && digits < rest.size() && rest[digits] == '/' ? rest.substr(digits + 1) : std::string_view();
+  while (digits < rest.size() && std::isdigit(static_cast<unsigned char>(rest[digits])) != 0)
+    ++digits;
+  return digits > 0 && digits < rest.size() && rest[digits] == '/' ? rest.substr(digits + 1)
+                                                                   : std::string_view();
 }
 
 }  // namespace

@@ -13,7 +13,9 @@ void putUtf8(std::string& into, std::uint32_t character) {
   constexpr std::uint32_t kReplacement = 0xfffd;
   // Python keeps bytes of a file's name that are no UTF-8 as half surrogates.
   if (character > 0x10ffff || (character >= 0xd800 && character < 0xe000)) character = kReplacement;
-  const auto tail = [&](unsigned shift) { into += static_cast<char>(0x80 | (character >> shift & 0x3f)); };
+  const auto tail = [&](unsigned shift) {
+    into += static_cast<char>(0x80 | (character >> shift & 0x3f));
+  };
   if (character < 0x80) {
     into += static_cast<char>(character);
   } else if (character < 0x800) {
@@ -31,7 +33,8 @@ void putUtf8(std::string& into, std::uint32_t character) {
   }
 }
 
-std::uint32_t characterAt(const std::vector<std::byte>& data, std::size_t index, std::size_t width) {
+std::uint32_t characterAt(const std::vector<std::byte>& data, std::size_t index,
+                          std::size_t width) {
   std::uint32_t character = 0;
   // As the machine orders bytes, which is that of the process, too.
   if (width == 1) return std::to_integer<std::uint8_t>(data[index]);
@@ -61,17 +64,19 @@ std::optional<std::string> readText(Memory& memory, const Layout& layout, std::u
   if (!compact || (width != 1 && width != 2 && width != 4)) return std::nullopt;
   const std::size_t count = std::min(static_cast<std::size_t>(length), mostCharacters);
   std::vector<std::byte> data(count * width);
-  if (count > 0 && !memory.read(object + (ascii ? layout.text.ascii : layout.text.wide), data)) return std::nullopt;
+  if (count > 0 && !memory.read(object + (ascii ? layout.text.ascii : layout.text.wide), data))
+    return std::nullopt;
   std::string text;
   text.reserve(count);
   for (std::size_t i = 0; i < count; ++i) putUtf8(text, characterAt(data, i, width));
   return text;
 }
 
-std::optional<std::vector<std::byte>> readBytes(Memory& memory, const Layout& layout, std::uint64_t object,
-                                                std::size_t mostBytes) {
+std::optional<std::vector<std::byte>> readBytes(Memory& memory, const Layout& layout,
+                                                std::uint64_t object, std::size_t mostBytes) {
   std::int64_t size = 0;
-  if (!memory.get(object + layout.bytes.size, size) || size < 0 || static_cast<std::uint64_t>(size) > mostBytes) {
+  if (!memory.get(object + layout.bytes.size, size) || size < 0 ||
+      static_cast<std::uint64_t>(size) > mostBytes) {
     return std::nullopt;
   }
   std::vector<std::byte> data(static_cast<std::size_t>(size));

@@ -24,15 +24,17 @@ namespace {
 
 constexpr std::int64_t kSearchEveryNs = 100'000'000;
 constexpr std::int64_t kWriteEveryNs = 250'000'000;
-/// All this may take one part in so many of a core's time, and more where the program leaves so much of a core idle.
-/// Looks become rarer than they should where they would take more.
+/// All this may take one part in so many of a core's time, and more where the program leaves so
+/// much of a core idle. Looks become rarer than they should where they would take more.
 constexpr std::int64_t kPart = 100, kPartBesideIdle = 25;
 constexpr double kIdleCores = 0.5;
 /// The cost of a round is the mean over about so many.
 constexpr std::int64_t kMeanOver = 16;
-/// A sample stands for no more than this many periods: nobody knows where a thread was while it was not sampled.
+/// A sample stands for no more than this many periods: nobody knows where a thread was while it was
+/// not sampled.
 constexpr std::int64_t kMostPeriods = 4;
-/// Processes that prepare batches are sampled so much less often: the training, whose moments count, has the others.
+/// Processes that prepare batches are sampled so much less often: the training, whose moments
+/// count, has the others.
 constexpr std::uint64_t kRarer = 4;
 /// A thread beside the first one that stays where it is gets a row this often.
 constexpr std::int64_t kUnmovedNs = 1'000'000'000;
@@ -117,7 +119,8 @@ void PythonSampler::measureIdle(prof::TimeNs nowNs) {
   std::uint64_t idleNs = 0;
   if (sched_getaffinity(0, sizeof own, &own) != 0 || !proc::readIdle(own, idleNs)) return;
   // The kernel may count a little of it back.
-  const auto idle = static_cast<double>(idleNs) - static_cast<double>(std::exchange(idleNs_, idleNs));
+  const auto idle =
+      static_cast<double>(idleNs) - static_cast<double>(std::exchange(idleNs_, idleNs));
   hasIdleCore_ = wroteNs_ != 0 && idle >= kIdleCores * static_cast<double>(nowNs - wroteNs_);
 }
 
@@ -129,7 +132,8 @@ std::int64_t PythonSampler::periodOf(const Process& process) const {
   return process.target->isHelper() ? static_cast<std::int64_t>(kRarer) * periodNs() : periodNs();
 }
 
-/// Not in step with the program: a loop that takes as long as a period would be seen at one place only.
+/// Not in step with the program: a loop that takes as long as a period would be seen at one place
+/// only.
 std::int64_t PythonSampler::nextRestNs() {
   if (processes_.empty()) return kSearchEveryNs;
   random_ ^= random_ << 13;
@@ -156,9 +160,11 @@ void PythonSampler::findNew() {
     std::erase(processes_, nullptr);
     if (processes_.size() >= kMostProcesses) continue;
     auto process = std::make_unique<Process>();
-    process->target = std::make_unique<Target>(
-        found.layout, found.pid, found.foreign,
-        [this](const std::string& function, const std::string& file) { return stacks_.numberOf(function, file); });
+    process->target =
+        std::make_unique<Target>(found.layout, found.pid, found.foreign,
+                                 [this](const std::string& function, const std::string& file) {
+                                   return stacks_.numberOf(function, file);
+                                 });
     processes_.push_back(std::move(process));
   }
 }
@@ -199,12 +205,14 @@ void PythonSampler::take(Process& process, ThreadStack&& stack, prof::TimeNs now
   const auto [at, fresh] = process.threads.try_emplace(stack.tid);
   Sampled& thread = at->second;
   const std::int64_t most = kMostPeriods * periodOf(process);
-  const std::int64_t weightNs = fresh ? settings_.periodNs : std::clamp<std::int64_t>(nowNs - thread.lastNs, 1, most);
+  const std::int64_t weightNs =
+      fresh ? settings_.periodNs : std::clamp<std::int64_t>(nowNs - thread.lastNs, 1, most);
   ++samples_;
   if (process.target->isMain(stack.tid)) {
     thread.lastNs = nowNs;
     const std::uint32_t pid = process.target->pid(), tid = process.target->tidOf(stack.tid);
-    rows_.push_back({nowNs, pid, tid, weightNs, std::move(stack.frames), stateOf(thread.state.read(pid, tid))});
+    rows_.push_back(
+        {nowNs, pid, tid, weightNs, std::move(stack.frames), stateOf(thread.state.read(pid, tid))});
     return;
   }
   const bool moved = thread.frames != stack.frames || nowNs - weightNs > thread.lastNs;
@@ -219,8 +227,9 @@ void PythonSampler::take(Process& process, ThreadStack&& stack, prof::TimeNs now
 /// Writes what a thread beside the first one has been doing.
 void PythonSampler::settle(Process& process, std::uint32_t tid, Sampled& thread) {
   if (thread.frames.empty() || thread.lastNs <= thread.waitsFromNs) return;
-  rows_.push_back({thread.lastNs, process.target->pid(), process.target->tidOf(tid), thread.lastNs - thread.waitsFromNs,
-                   std::move(thread.frames), prof::ThreadState::Unknown});
+  rows_.push_back({thread.lastNs, process.target->pid(), process.target->tidOf(tid),
+                   thread.lastNs - thread.waitsFromNs, std::move(thread.frames),
+                   prof::ThreadState::Unknown});
   thread.frames.clear();
 }
 
@@ -231,10 +240,10 @@ void PythonSampler::fail(Process& process) {
   if (target.error() != EPERM && target.error() != ENOSYS) return;
   target.failures = kMostFailures;
   if (std::exchange(refused_, true)) return;
-  notes_.push_back(fmt::format(
-      "lines of Python programs are not recorded: the kernel does not let lacuna read the memory of process "
-      "{}. Remedy: see lacuna doctor",
-      target.pid()));
+  notes_.push_back(
+      fmt::format("lines of Python programs are not recorded: the kernel does not let lacuna read "
+                  "the memory of process {}. Remedy: see lacuna doctor",
+                  target.pid()));
 }
 
 void PythonSampler::settleAll(Process& process) {
@@ -252,11 +261,12 @@ void PythonSampler::write() {
   drainer_.with([&](prof::Drainer::Access& access) {
     for (const Row& row : rows_) {
       const prof::FrameId stack = stacks_.add(row.frames, access);
-      access.writer().append(prof::PythonSample{.timeNs = row.timeNs,
-                                                .thread = access.thread(row.pid, row.tid),
-                                                .stack = stack,
-                                                .weightNs = static_cast<std::uint64_t>(row.weightNs),
-                                                .state = row.state});
+      access.writer().append(
+          prof::PythonSample{.timeNs = row.timeNs,
+                             .thread = access.thread(row.pid, row.tid),
+                             .stack = stack,
+                             .weightNs = static_cast<std::uint64_t>(row.weightNs),
+                             .state = row.state});
     }
     access.countRows(rows_.size());
   });
@@ -269,7 +279,8 @@ void PythonSampler::noteOutcome() {
   drainer_.with([&](prof::Drainer::Access& access) {
     prof::Writer& out = access.writer();
     const auto note = [&](std::string_view key, std::uint64_t value) {
-      out.append(prof::Environment{.key = out.intern(key), .value = out.intern(std::to_string(value))});
+      out.append(
+          prof::Environment{.key = out.intern(key), .value = out.intern(std::to_string(value))});
     };
     note("python_samples.period_ns", static_cast<std::uint64_t>(settings_.periodNs));
     note("python_samples.looks", samples_);

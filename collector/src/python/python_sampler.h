@@ -19,8 +19,9 @@
 
 namespace lacuna::collector::python {
 
-/// Looks from outside where the threads of Python programs are, many times a second. A thread of its own, between
-/// start() and finish(). Its findings are in the trace a moment later, so nothing of them needs a recovery.
+/// Looks from outside where the threads of Python programs are, many times a second. A thread of
+/// its own, between start() and finish(). Its findings are in the trace a moment later, so nothing
+/// of them needs a recovery.
 class PythonSampler {
  public:
   struct Settings {
@@ -42,10 +43,11 @@ class PythonSampler {
  private:
   /// A thread between two looks.
   struct Sampled {
-    prof::TimeNs lastNs = 0;       ///< when it was last seen in Python code
-    prof::TimeNs waitsFromNs = 0;  ///< of a thread beside the first one: since when it has been where it is, unwritten
-    std::vector<Frame> frames;     ///< where that is
-    proc::StateFile state;         ///< of the first thread
+    prof::TimeNs lastNs = 0;  ///< when it was last seen in Python code
+    prof::TimeNs waitsFromNs =
+        0;  ///< of a thread beside the first one: since when it has been where it is, unwritten
+    std::vector<Frame> frames;  ///< where that is
+    proc::StateFile state;      ///< of the first thread
   };
   struct Row {
     prof::TimeNs timeNs = 0;

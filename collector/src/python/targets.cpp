@@ -27,7 +27,8 @@ std::optional<std::pair<std::string, uid_t>> readOwned(const std::filesystem::pa
   struct stat status {};
   std::string bytes(kMostAnnouncement, '\0');
   ssize_t got = -1;
-  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) got = ::read(fd, bytes.data(), bytes.size());
+  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+    got = ::read(fd, bytes.data(), bytes.size());
   ::close(fd);
   if (got < 0) return std::nullopt;
   bytes.resize(static_cast<std::size_t>(got));
@@ -53,7 +54,8 @@ std::uint32_t Target::tidOf(std::uint32_t ownTid) {
 std::vector<Announcements::Found> Announcements::take() {
   std::vector<std::string> names;
   std::error_code error;
-  for (std::filesystem::directory_iterator at(folder_, error), last; !error && at != last; at.increment(error)) {
+  for (std::filesystem::directory_iterator at(folder_, error), last; !error && at != last;
+       at.increment(error)) {
     std::string name = at->path().filename().string();
     if (name.starts_with(kFilePrefix)) names.push_back(std::move(name));
   }

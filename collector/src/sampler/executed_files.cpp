@@ -25,7 +25,9 @@ void ExecutedFiles::take(const PerfRecord& record) {
 
 /// Without a number the file cannot be distinguished from another one of its name.
 void ExecutedFiles::visit(const PerfRecord& map) {
-  if (map.inode == 0 || !map.text.starts_with('/') || !known_.emplace(map.text, map.device, map.inode).second) return;
+  if (map.inode == 0 || !map.text.starts_with('/') ||
+      !known_.emplace(map.text, map.device, map.inode).second)
+    return;
   if (const int fd = openMapped(map); fd >= 0) {
     visit_(map.text, fmt::format("/proc/self/fd/{}", fd));
     ::close(fd);

@@ -13,11 +13,12 @@
 
 namespace lacuna::collector::sampler {
 
-/// Finds the files that processes execute while these live, as MappedFiles finds those that they map: here the same
-/// path may lead to another file.
+/// Finds the files that processes execute while these live, as MappedFiles finds those that they
+/// map: here the same path may lead to another file.
 class ExecutedFiles {
  public:
-  /// Gets each file once for each path: `image` as its process names it, and a way that leads to it during the call.
+  /// Gets each file once for each path: `image` as its process names it, and a way that leads to it
+  /// during the call.
   using Visit = std::function<void(const std::string& image, const std::string& way)>;
   explicit ExecutedFiles(Visit visit) : visit_(std::move(visit)) {}
 

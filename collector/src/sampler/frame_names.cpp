@@ -21,7 +21,9 @@ constexpr std::chrono::minutes kMostTime{5};
 /// The files that gave no names, by what was wrong.
 class NamelessFiles {
  public:
-  void add(Naming naming, const std::string& path) { files_[static_cast<std::size_t>(naming)].push_back(path); }
+  void add(Naming naming, const std::string& path) {
+    files_[static_cast<std::size_t>(naming)].push_back(path);
+  }
 
   [[nodiscard]] std::vector<std::string> notes() const {
     std::vector<std::string> notes;
@@ -29,19 +31,24 @@ class NamelessFiles {
       const auto& files = files_[static_cast<std::size_t>(naming)];
       if (files.empty()) return;
       const std::size_t listed = std::min(files.size(), kFilesListed);
-      notes.push_back(fmt::format("CPU samples have addresses instead of names in {}{}: {}",
-                                  fmt::join(files.data(), files.data() + listed, ", "),
-                                  files.size() > listed ? fmt::format(" and {} more", files.size() - listed) : "",
-                                  what));
+      notes.push_back(fmt::format(
+          "CPU samples have addresses instead of names in {}{}: {}",
+          fmt::join(files.data(), files.data() + listed, ", "),
+          files.size() > listed ? fmt::format(" and {} more", files.size() - listed) : "", what));
     };
     note(Naming::Differs,
-         "lacuna found another file under that name than the one that ran (in a container or chroot, or it was "
-         "replaced since). Remedy: start lacuna run where the program sees its files, and keep them until it ends");
+         "lacuna found another file under that name than the one that ran (in a container or "
+         "chroot, or it was replaced since). Remedy: start lacuna run where the program sees its "
+         "files, and keep them until it ends");
     note(Naming::NoFile,
-         "what has that name now is no file. Remedy: keep programs and libraries until lacuna run has ended");
-    note(Naming::TookTooLong, "reading its symbols took too long. Remedy: strip it, or look it up by address");
-    note(Naming::Failed, "its symbols could not be read. Remedy: build it anew, or look it up by address");
-    note(Naming::Stopped, "a signal ended the search for names. Remedy: let lacuna run end by itself");
+         "what has that name now is no file. Remedy: keep programs and libraries until lacuna run "
+         "has ended");
+    note(Naming::TookTooLong,
+         "reading its symbols took too long. Remedy: strip it, or look it up by address");
+    note(Naming::Failed,
+         "its symbols could not be read. Remedy: build it anew, or look it up by address");
+    note(Naming::Stopped,
+         "a signal ended the search for names. Remedy: let lacuna run end by itself");
     return notes;
   }
 

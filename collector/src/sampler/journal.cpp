@@ -11,7 +11,8 @@
 namespace lacuna::collector::sampler {
 
 Journal::Journal(const std::filesystem::path& path)
-    : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0600)) {}
+    : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC,
+                 0600)) {}
 
 Journal::~Journal() {
   if (fd_ >= 0) ::close(fd_);

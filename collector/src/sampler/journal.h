@@ -11,13 +11,16 @@ namespace lacuna::collector::sampler {
 class Journal {
  public:
   /// Where the frames of a recording are kept.
-  static std::filesystem::path framesOf(const std::filesystem::path& recording) { return recording / "frames"; }
+  static std::filesystem::path framesOf(const std::filesystem::path& recording) {
+    return recording / "frames";
+  }
 
   explicit Journal(const std::filesystem::path& path);
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
   ~Journal();
-  /// After a failure (a full disk) nothing is appended any more: what follows would not be understood.
+  /// After a failure (a full disk) nothing is appended any more: what follows would not be
+  /// understood.
   void append(const std::string& bytes);
 
  private:

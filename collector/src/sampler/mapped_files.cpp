@@ -26,8 +26,9 @@ bool leadsTo(const std::string& path, int fd) {
 int openMapped(const PerfRecord& map) {
   const symbols::ModuleFile module{map.text, map.device, map.inode, {}};
   const std::string process = fmt::format("/proc/{}/", map.pid);
-  const std::string ways[] = {fmt::format("{}map_files/{:x}-{:x}", process, map.address, map.address + map.length),
-                              process + "root" + map.text, process + "exe", map.text};
+  const std::string ways[] = {
+      fmt::format("{}map_files/{:x}-{:x}", process, map.address, map.address + map.length),
+      process + "root" + map.text, process + "exe", map.text};
   for (const std::string& way : ways) {
     const int fd = openRegularFile(way);
     if (fd < 0) continue;
@@ -48,7 +49,8 @@ MappedFiles::Known MappedFiles::find(const PerfRecord& map) {
   const int fd = openMapped(map);
   if (fd < 0) return known;
   known.buildId = symbols::buildIdOf(fd);
-  // A file that is open keeps its file system from being unmounted, so only those are that nobody would find again.
+  // A file that is open keeps its file system from being unmounted, so only those are that nobody
+  // would find again.
   if (!leadsTo(map.text, fd) && kept_ < kMostKept) {
     ++kept_;
     known.fd = fd;

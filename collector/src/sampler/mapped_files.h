@@ -12,12 +12,12 @@
 
 namespace lacuna::collector::sampler {
 
-/// The file that a record of Kind::Map names, by one of the ways that lead to it; -1 where none does any more. The
-/// descriptor is the caller's.
+/// The file that a record of Kind::Map names, by one of the ways that lead to it; -1 where none
+/// does any more. The descriptor is the caller's.
 int openMapped(const PerfRecord& map);
 
-/// Finds the files that processes map, while these live. A process may have another root, or another file system in a
-/// folder, so its paths may lead to other files here.
+/// Finds the files that processes map, while these live. A process may have another root, or
+/// another file system in a folder, so its paths may lead to other files here.
 class MappedFiles {
  public:
   MappedFiles() = default;

@@ -30,19 +30,20 @@ struct PerfRecord {
   std::uint64_t offset = 0;
   std::uint64_t device = 0;  ///< Map, and of `image`: as in symbols::ModuleFile
   std::uint64_t inode = 0;
-  std::string buildId;                ///< as MappedFiles found it
-  std::uint64_t lost = 0;             ///< Lost
-  std::uint64_t weightNs = 0;         ///< Sample: CPU time, where it is not the period
-  std::string text;                   ///< Comm: name; Map: file; Lost: why, where it is not the kernel
-  std::string image;                  ///< Comm by an exec: the file, where no Map names it
-  bool stranger = false;              ///< Comm by an exec: its environment does not name the recording
-  std::string commandLine;            ///< Comm by an exec: read while it ran that image; else empty
-  prof::TimeNs lineNs = 0;            ///< when it had been read
+  std::string buildId;         ///< as MappedFiles found it
+  std::uint64_t lost = 0;      ///< Lost
+  std::uint64_t weightNs = 0;  ///< Sample: CPU time, where it is not the period
+  std::string text;            ///< Comm: name; Map: file; Lost: why, where it is not the kernel
+  std::string image;           ///< Comm by an exec: the file, where no Map names it
+  bool stranger = false;       ///< Comm by an exec: its environment does not name the recording
+  std::string commandLine;     ///< Comm by an exec: read while it ran that image; else empty
+  prof::TimeNs lineNs = 0;     ///< when it had been read
   std::vector<std::uint64_t> frames;  ///< Sample: the instruction, then return addresses, outwards
 };
 
-/// The fields of sample_type that perf_ring.cpp asks for: tid, time, cpu; and the call chain in samples.
-/// Decodes one record, header included. False for kinds of no interest and for bytes that are no record.
+/// The fields of sample_type that perf_ring.cpp asks for: tid, time, cpu; and the call chain in
+/// samples. Decodes one record, header included. False for kinds of no interest and for bytes that
+/// are no record.
 bool decodePerfRecord(std::span<const std::byte> bytes, PerfRecord& out);
 
 }  // namespace lacuna::collector::sampler

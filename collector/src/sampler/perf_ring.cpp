@@ -18,7 +18,8 @@ namespace lacuna::collector::sampler {
 namespace {
 
 int openEvent(perf_event_attr& attributes, pid_t pid, int cpu) {
-  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+  return static_cast<int>(
+      syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
 /// The attributes that both events of a core have in common, so that their records read alike.
@@ -93,7 +94,8 @@ int PerfRings::openCore(Ring& ring, pid_t pid, int cpu, std::int64_t samplePerio
   if (error == 0 && samplePeriodNs > 0) {
     attributes = sampler(seesKernel_, samplePeriodNs);
     ring.samplerFd = openEvent(attributes, pid, cpu);
-    if (ring.samplerFd < 0 || ioctl(ring.samplerFd, PERF_EVENT_IOC_SET_OUTPUT, ring.fd) != 0) error = errno;
+    if (ring.samplerFd < 0 || ioctl(ring.samplerFd, PERF_EVENT_IOC_SET_OUTPUT, ring.fd) != 0)
+      error = errno;
   }
   if (error == 0) return 0;
   if (ring.base != nullptr) munmap(ring.base, ring.bytes);
@@ -102,7 +104,8 @@ int PerfRings::openCore(Ring& ring, pid_t pid, int cpu, std::int64_t samplePerio
   return error;
 }
 
-/// An ordinary user may lock 512 KiB for each core (kernel.perf_event_mlock_kb), often less when others profile.
+/// An ordinary user may lock 512 KiB for each core (kernel.perf_event_mlock_kb), often less when
+/// others profile.
 bool PerfRings::mapBuffer(Ring& ring) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   for (std::size_t data = 512 << 10; data >= 32 << 10; data /= 2) {
@@ -130,8 +133,8 @@ void PerfRings::wait(int milliseconds, int stopFd) {
   polled.push_back({stopFd, POLLIN, 0});
   const int ready = poll(polled.data(), polled.size(), milliseconds);
   // When all processes have ended, the kernel answers at once.
-  const bool hung =
-      std::any_of(polled.begin(), polled.end(), [](const pollfd& fd) { return (fd.revents & POLLHUP) != 0; });
+  const bool hung = std::any_of(polled.begin(), polled.end(),
+                                [](const pollfd& fd) { return (fd.revents & POLLHUP) != 0; });
   if (ready > 0 && hung) poll(&polled.back(), 1, milliseconds);
 }
 

@@ -11,12 +11,13 @@
 
 namespace lacuna::collector::sampler {
 
-/// The kernel's account of one process and all its descendants, even when they leave its session. It holds forks, names
-/// and ends. With `samplePeriodNs` it also holds context switches, mappings and samples of their CPU time with call
-/// chains.
+/// The kernel's account of one process and all its descendants, even when they leave its session.
+/// It holds forks, names and ends. With `samplePeriodNs` it also holds context switches, mappings
+/// and samples of their CPU time with call chains.
 class PerfRings {
  public:
-  /// Follows `pid` from here on; it should be about to exec. Answers 0, or the errno of the kernel's refusal.
+  /// Follows `pid` from here on; it should be about to exec. Answers 0, or the errno of the
+  /// kernel's refusal.
   int open(pid_t pid, std::int64_t samplePeriodNs);
   PerfRings() = default;
   PerfRings(const PerfRings&) = delete;
@@ -27,7 +28,8 @@ class PerfRings {
   [[nodiscard]] bool isOpen() const { return !rings_.empty(); }
   /// True when the kernel's own time is sampled, too (at its caller).
   [[nodiscard]] bool seesKernel() const { return seesKernel_; }
-  /// For the rings that open() makes: wait() ends with the first record, not when there is much to read.
+  /// For the rings that open() makes: wait() ends with the first record, not when there is much to
+  /// read.
   void wakeAtOnce(bool atOnce) { wakeAtOnce_ = atOnce; }
   /// Waits until there is something to read or `stopFd` can be read, or so long.
   void wait(int milliseconds, int stopFd);

@@ -10,24 +10,28 @@ namespace lacuna::collector::sampler {
 
 using prof::ThreadState;
 
-ProcessTree::Process& ProcessTree::processOf(const PerfRecord& record, prof::Drainer::Access& access) {
+ProcessTree::Process& ProcessTree::processOf(const PerfRecord& record,
+                                             prof::Drainer::Access& access) {
   const auto [at, fresh] = processes_.try_emplace(record.pid);
   if (fresh) {
     ++seen_;
     const auto parent = processes_.find(record.parentPid);
-    at->second.id = access.beginProcess(record.pid, parent != processes_.end() ? parent->second.id : prof::ProcessId{},
-                                        record.timeNs);
+    at->second.id = access.beginProcess(
+        record.pid, parent != processes_.end() ? parent->second.id : prof::ProcessId{},
+        record.timeNs);
   }
   return at->second;
 }
 
-ProcessTree::Thread& ProcessTree::threadOf(const PerfRecord& record, prof::Drainer::Access& access) {
+ProcessTree::Thread& ProcessTree::threadOf(const PerfRecord& record,
+                                           prof::Drainer::Access& access) {
   const auto known = threads_.find(record.tid);
   if (known != threads_.end() && known->second.pid == record.pid) return known->second;
   Process& process = processOf(record, access);
   ++process.threads;
   Thread& thread = threads_[record.tid];
-  thread = {access.beginThread(process.id, record.tid, record.timeNs), record.pid, 0, ThreadState::Unknown, 0};
+  thread = {access.beginThread(process.id, record.tid, record.timeNs), record.pid, 0,
+            ThreadState::Unknown, 0};
   return thread;
 }
 
@@ -47,7 +51,8 @@ void ProcessTree::take(const PerfRecord& record, prof::Drainer::Access& access) 
     case PerfRecord::Kind::Switch: {
       if (record.tid == 0) return;
       const ThreadState off = record.preempted ? ThreadState::Runnable : ThreadState::Sleeping;
-      return enter(threadOf(record, access), record.out ? off : ThreadState::Running, record, access);
+      return enter(threadOf(record, access), record.out ? off : ThreadState::Running, record,
+                   access);
     }
     case PerfRecord::Kind::Lost:
       return access.drop(record.timeNs, record.lost,
@@ -91,7 +96,8 @@ void ProcessTree::endThread(std::uint32_t tid, prof::TimeNs timeNs, prof::Draine
   threads_.erase(thread);
 }
 
-void ProcessTree::endThreadsOf(std::uint32_t pid, prof::TimeNs timeNs, prof::Drainer::Access& access) {
+void ProcessTree::endThreadsOf(std::uint32_t pid, prof::TimeNs timeNs,
+                               prof::Drainer::Access& access) {
   std::vector<std::uint32_t> ended;
   for (const auto& [tid, thread] : threads_) {
     if (thread.pid == pid) ended.push_back(tid);
@@ -99,12 +105,14 @@ void ProcessTree::endThreadsOf(std::uint32_t pid, prof::TimeNs timeNs, prof::Dra
   for (const std::uint32_t tid : ended) endThread(tid, timeNs, access);
 }
 
-void ProcessTree::endIfEmpty(std::uint32_t pid, prof::TimeNs timeNs, prof::Drainer::Access& access) {
+void ProcessTree::endIfEmpty(std::uint32_t pid, prof::TimeNs timeNs,
+                             prof::Drainer::Access& access) {
   const auto process = processes_.find(pid);
   if (process != processes_.end() && process->second.threads == 0) endProcess(pid, timeNs, access);
 }
 
-void ProcessTree::endProcess(std::uint32_t pid, prof::TimeNs timeNs, prof::Drainer::Access& access) {
+void ProcessTree::endProcess(std::uint32_t pid, prof::TimeNs timeNs,
+                             prof::Drainer::Access& access) {
   const auto process = processes_.find(pid);
   if (process == processes_.end()) return;
   access.endProcess(process->second.id, timeNs);
@@ -113,9 +121,10 @@ void ProcessTree::endProcess(std::uint32_t pid, prof::TimeNs timeNs, prof::Drain
 }
 
 void ProcessTree::rename(const PerfRecord& record, prof::Drainer::Access& access) {
-  // A thread that is not the first one and runs another program takes the first one's number; its own is not seen
-  // again.
-  const bool anotherThread = record.exec && !threads_.contains(record.tid) && processes_.contains(record.pid);
+  // A thread that is not the first one and runs another program takes the first one's number; its
+  // own is not seen again.
+  const bool anotherThread =
+      record.exec && !threads_.contains(record.tid) && processes_.contains(record.pid);
   if (anotherThread) endThreadsOf(record.pid, record.timeNs, access);
   Thread& thread = threadOf(record, access);
   if (record.exec) {
@@ -158,22 +167,25 @@ void ProcessTree::map(const PerfRecord& record, prof::Drainer::Access& access) {
   Process& process = processOf(record, access);
   if (process.unknownImage) runs(process, record.text, record.timeNs);
   if (samplePeriodNs_ == 0) return;
-  process.space.map(record.address, {record.address + record.length, record.offset,
-                                     stacks_.moduleOf({record.text, record.device, record.inode, record.buildId})});
+  process.space.map(record.address,
+                    {record.address + record.length, record.offset,
+                     stacks_.moduleOf({record.text, record.device, record.inode, record.buildId})});
 }
 
 void ProcessTree::sample(const PerfRecord& record, prof::Drainer::Access& access) {
   if (record.tid == 0) return;
   const Thread& thread = threadOf(record, access);
   const prof::FrameId stack = stacks_.add(processOf(record, access).space, record.frames, access);
-  const auto weightNs = record.weightNs != 0 ? record.weightNs : static_cast<std::uint64_t>(samplePeriodNs_);
-  access.writer().append(
-      prof::CpuSample{.timeNs = record.timeNs, .thread = thread.id, .stack = stack, .weightNs = weightNs});
+  const auto weightNs =
+      record.weightNs != 0 ? record.weightNs : static_cast<std::uint64_t>(samplePeriodNs_);
+  access.writer().append(prof::CpuSample{
+      .timeNs = record.timeNs, .thread = thread.id, .stack = stack, .weightNs = weightNs});
   access.countRows(1);
   ++samples_;
 }
 
-void ProcessTree::writeState(const Thread& thread, prof::TimeNs endNs, prof::Drainer::Access& access) {
+void ProcessTree::writeState(const Thread& thread, prof::TimeNs endNs,
+                             prof::Drainer::Access& access) {
   if (!recording_ || thread.state == ThreadState::Unknown || endNs <= thread.sinceNs) return;
   access.writer().append(prof::ThreadSpan{.startNs = thread.sinceNs,
                                           .durNs = endNs - thread.sinceNs,
@@ -183,7 +195,8 @@ void ProcessTree::writeState(const Thread& thread, prof::TimeNs endNs, prof::Dra
   access.countRows(1);
 }
 
-void ProcessTree::enter(Thread& thread, ThreadState state, const PerfRecord& record, prof::Drainer::Access& access) {
+void ProcessTree::enter(Thread& thread, ThreadState state, const PerfRecord& record,
+                        prof::Drainer::Access& access) {
   writeState(thread, record.timeNs, access);
   thread.sinceNs = record.timeNs;
   thread.state = state;

@@ -15,9 +15,10 @@
 
 namespace lacuna::collector::sampler {
 
-/// Turns records, in the order of time, into processes, threads, CPU samples and thread states. It does not matter
-/// whether they come from the kernel or from looking at /proc. Samples and states are written only inside a window of
-/// the recording; processes and threads are followed all the time.
+/// Turns records, in the order of time, into processes, threads, CPU samples and thread states. It
+/// does not matter whether they come from the kernel or from looking at /proc. Samples and states
+/// are written only inside a window of the recording; processes and threads are followed all the
+/// time.
 class ProcessTree {
  public:
   /// 0 where no samples are to come.
@@ -42,7 +43,7 @@ class ProcessTree {
   /// Files that were executed.
   struct Images {
     std::map<std::string, prof::TimeNs> all;  ///< for how long, all processes together
-    std::set<std::string> strangers;          ///< with an environment that does not name the recording
+    std::set<std::string> strangers;  ///< with an environment that does not name the recording
   };
 
   /// The window is open until a record closes it.
@@ -50,8 +51,12 @@ class ProcessTree {
   /// Ends the states that are still on.
   void finish(prof::TimeNs nowNs, prof::Drainer::Access& access);
 
-  [[nodiscard]] const std::unordered_map<std::uint32_t, Process>& processes() const { return processes_; }
-  [[nodiscard]] const std::unordered_map<std::uint32_t, Thread>& threads() const { return threads_; }
+  [[nodiscard]] const std::unordered_map<std::uint32_t, Process>& processes() const {
+    return processes_;
+  }
+  [[nodiscard]] const std::unordered_map<std::uint32_t, Thread>& threads() const {
+    return threads_;
+  }
   [[nodiscard]] Stacks& stacks() { return stacks_; }
   [[nodiscard]] const Images& images() const { return images_; }
   /// Number of processes that there ever were.
@@ -74,7 +79,8 @@ class ProcessTree {
   void leavesImage(Process& process, prof::TimeNs timeNs);
   void map(const PerfRecord& record, prof::Drainer::Access& access);
   void sample(const PerfRecord& record, prof::Drainer::Access& access);
-  void enter(Thread& thread, prof::ThreadState state, const PerfRecord& record, prof::Drainer::Access& access);
+  void enter(Thread& thread, prof::ThreadState state, const PerfRecord& record,
+             prof::Drainer::Access& access);
   void window(const PerfRecord& record, prof::Drainer::Access& access);
   /// Unless the window is closed.
   void writeState(const Thread& thread, prof::TimeNs endNs, prof::Drainer::Access& access);

@@ -59,12 +59,14 @@ void AddressSpace::map(std::uint64_t start, const Piece& piece) {
     const Piece old = at->second;
     const std::uint64_t begin = at->first;
     at = pieces_.erase(at);
-    if (old.end > piece.end) pieces_[piece.end] = {old.end, old.fileOffset + (piece.end - begin), old.module};
+    if (old.end > piece.end)
+      pieces_[piece.end] = {old.end, old.fileOffset + (piece.end - begin), old.module};
   }
   pieces_[start] = piece;
 }
 
-const std::pair<const std::uint64_t, AddressSpace::Piece>* AddressSpace::find(std::uint64_t address) const {
+const std::pair<const std::uint64_t, AddressSpace::Piece>* AddressSpace::find(
+    std::uint64_t address) const {
   const auto after = pieces_.upper_bound(address);
   if (after == pieces_.begin()) return nullptr;
   const auto& entry = *std::prev(after);
@@ -72,8 +74,8 @@ const std::pair<const std::uint64_t, AddressSpace::Piece>* AddressSpace::find(st
 }
 
 std::uint32_t Stacks::moduleOf(const symbols::ModuleFile& file) {
-  const auto [at, fresh] =
-      moduleIds_.try_emplace({file.path, file.device, file.inode}, static_cast<std::uint32_t>(modules_.size()));
+  const auto [at, fresh] = moduleIds_.try_emplace({file.path, file.device, file.inode},
+                                                  static_cast<std::uint32_t>(modules_.size()));
   if (fresh) {
     modules_.push_back(file);
     keepModule(file);
@@ -89,7 +91,8 @@ prof::FrameId Stacks::add(const AddressSpace& space, const std::vector<std::uint
     const std::uint64_t address = i == 0 || chain[i] == 0 ? chain[i] : chain[i] - 1;
     const auto* piece = space.find(address);
     const std::uint32_t module = piece != nullptr ? piece->second.module : 0;
-    const std::uint64_t offset = piece != nullptr ? address - piece->first + piece->second.fileOffset : address;
+    const std::uint64_t offset =
+        piece != nullptr ? address - piece->first + piece->second.fileOffset : address;
     prof::FrameId& id = ids_[{parent.value, module, offset}];
     if (!id) {
       id = access.newFrame();
@@ -122,15 +125,15 @@ bool Stacks::load(std::string_view journal, prof::FrameId end) {
   while (take(journal, entry)) {
     if (entry == Entry::Module) {
       symbols::ModuleFile file;
-      if (!take(journal, file.device) || !take(journal, file.inode) || !takeText(journal, file.path) ||
-          !takeText(journal, file.buildId)) {
+      if (!take(journal, file.device) || !take(journal, file.inode) ||
+          !takeText(journal, file.path) || !takeText(journal, file.buildId)) {
         return true;
       }
       modules_.push_back(std::move(file));
     } else if (entry == Entry::Frame) {
       Frame frame{};
-      if (!take(journal, frame.id) || !take(journal, frame.parent) || !take(journal, frame.module) ||
-          !take(journal, frame.offset)) {
+      if (!take(journal, frame.id) || !take(journal, frame.parent) ||
+          !take(journal, frame.module) || !take(journal, frame.offset)) {
         return true;
       }
       if (!frame.id || frame.parent >= frame.id || frame.module >= modules_.size()) return false;

@@ -50,22 +50,24 @@ struct FrameNames {
   std::vector<std::string> notes;        ///< which files gave no names, and why
 };
 
-/// The call stacks of all processes as one tree, each frame with its caller. A place in a library is one place in every
-/// process.
+/// The call stacks of all processes as one tree, each frame with its caller. A place in a library
+/// is one place in every process.
 class Stacks {
  public:
   std::uint32_t moduleOf(const symbols::ModuleFile& file);
   /// The innermost frame of a chain given from the inside out; none for an empty one.
-  prof::FrameId add(const AddressSpace& space, const std::vector<std::uint64_t>& chain, prof::Drainer::Access& access);
-  /// Takes time: it reads the symbols of each library. A frame gets no name of a file that it did not come from.
+  prof::FrameId add(const AddressSpace& space, const std::vector<std::uint64_t>& chain,
+                    prof::Drainer::Access& access);
+  /// Takes time: it reads the symbols of each library. A frame gets no name of a file that it did
+  /// not come from.
   [[nodiscard]] FrameNames name(const NamingHelp& help = {}) const;
   void write(const FrameNames& names, prof::Drainer::Access& access) const;
   [[nodiscard]] std::size_t size() const { return frames_.size(); }
 
   /// The entries since the last call, as bytes to be kept one after the other for load().
   std::string takeJournal() { return std::exchange(journal_, {}); }
-  /// Fills an empty one from the journal, as far as it goes, but for frames numbered `end` and above. False when
-  /// something in it makes no sense; what stood before that is there.
+  /// Fills an empty one from the journal, as far as it goes, but for frames numbered `end` and
+  /// above. False when something in it makes no sense; what stood before that is there.
   bool load(std::string_view journal, prof::FrameId end);
 
  private:
@@ -81,7 +83,8 @@ class Stacks {
   };
   struct Hash {
     std::size_t operator()(const Key& key) const {
-      return (key.offset * 0x9e3779b97f4a7c15u) ^ (static_cast<std::uint64_t>(key.parent) << 20) ^ key.module;
+      return (key.offset * 0x9e3779b97f4a7c15u) ^ (static_cast<std::uint64_t>(key.parent) << 20) ^
+             key.module;
     }
   };
   std::vector<symbols::ModuleFile> modules_{symbols::ModuleFile()};

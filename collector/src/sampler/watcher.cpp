@@ -23,14 +23,15 @@ namespace {
 constexpr prof::TimeNs kSettleNs = 5'000'000;
 constexpr prof::TimeNs kForever = INT64_MAX;
 constexpr std::int64_t kScanEveryNs = 100'000'000;
-/// A full buffer wakes earlier. Each time takes a core from the program where it computes on all of them.
+/// A full buffer wakes earlier. Each time takes a core from the program where it computes on all of
+/// them.
 constexpr int kReadEveryMs = 100;
-/// Where only the tree is followed, the kernel wakes when somebody begins or ends. Records that come soon after are
-/// taken together.
+/// Where only the tree is followed, the kernel wakes when somebody begins or ends. Records that
+/// come soon after are taken together.
 constexpr int kFollowEveryMs = 2000;
 constexpr int kTogetherMs = 20;
-/// Looking at /proc for thread states, where the kernel's account cannot be had. A look costs some 0.1 ms of a core, so
-/// looks for the states alone are rarer.
+/// Looking at /proc for thread states, where the kernel's account cannot be had. A look costs some
+/// 0.1 ms of a core, so looks for the states alone are rarer.
 constexpr std::int64_t kStateEveryNs = 10'000'000;
 constexpr std::int64_t kStateBesideTimersEveryNs = 20'000'000;
 /// Somebody may run one program after another without a pause.
@@ -59,7 +60,8 @@ Watcher::Watcher(const RunOptions& options, prof::Drainer& drainer, const Contro
       stopFd_(eventfd(0, EFD_CLOEXEC)) {
   if (!samplesPython(options)) return;
   const auto isOn = [&control] { return control.enabled.load(std::memory_order_relaxed) != 0; };
-  python_.emplace(python::PythonSampler::Settings{prof::segmentFolder(recording_), options.pythonPeriodNs, isOn},
+  python_.emplace(python::PythonSampler::Settings{prof::segmentFolder(recording_),
+                                                  options.pythonPeriodNs, isOn},
                   drainer);
 }
 
@@ -84,11 +86,13 @@ void Watcher::start(pid_t pid) {
   }
   if (options_.sources.samples) {
     if (rings_.isOpen()) noteSource("perf", "the kernel");
-    if (scan_) timers_ ? noteSource("timer", "timers in the programs") : noteSource("proc", "looking at /proc");
+    if (scan_)
+      timers_ ? noteSource("timer", "timers in the programs")
+              : noteSource("proc", "looking at /proc");
     if ((rings_.isOpen() || timers_) && !symbols::Symbolizer::available()) {
       notes_.push_back(
-          "CPU samples have addresses, not names: this lacuna was built without elfutils. Remedy: install libdw-dev "
-          "and build it again.");
+          "CPU samples have addresses, not names: this lacuna was built without elfutils. Remedy: "
+          "install libdw-dev and build it again.");
     }
   }
   if (python_) python_->start();
@@ -109,8 +113,8 @@ void Watcher::startKernel(pid_t pid) {
   pending_.push_back(first);
   if (samples && !rings_.seesKernel()) {
     notes_.push_back(
-        "CPU samples leave out the time that programs spend in the kernel (perf_event_paranoid). Remedy: sudo sysctl "
-        "kernel.perf_event_paranoid=1");
+        "CPU samples leave out the time that programs spend in the kernel (perf_event_paranoid). "
+        "Remedy: sudo sysctl kernel.perf_event_paranoid=1");
   }
 }
 
@@ -122,13 +126,14 @@ void Watcher::startScanning(pid_t pid) {
   if (sampler_.use == Sampler::Timer) {
     timers_.emplace(prof::segmentFolder(recording_), *scan_);
     notes_.push_back(fmt::format(
-        "CPU samples come from timers in the programs ({}): the kernel's tick bounds how many there are, and thread "
-        "states were looked at every 20 ms in /proc.{}",
-        why, sampler_.why.empty() ? "" : " lacuna doctor explains how to get the kernel's samples."));
+        "CPU samples come from timers in the programs ({}): the kernel's tick bounds how many "
+        "there are, and thread states were looked at every 20 ms in /proc.{}",
+        why,
+        sampler_.why.empty() ? "" : " lacuna doctor explains how to get the kernel's samples."));
   } else {
-    notes_.push_back(
-        fmt::format("threads were looked at every 10 ms in /proc ({}): states and CPU time, no call stacks.{}", why,
-                    sampler_.why.empty() ? "" : " lacuna doctor has the remedy."));
+    notes_.push_back(fmt::format(
+        "threads were looked at every 10 ms in /proc ({}): states and CPU time, no call stacks.{}",
+        why, sampler_.why.empty() ? "" : " lacuna doctor has the remedy."));
   }
 }
 
@@ -137,7 +142,8 @@ void Watcher::noteSource(std::string_view name, std::string_view words) {
   source_ = words;
   drainer_.with([&](prof::Drainer::Access& access) {
     prof::Writer& out = access.writer();
-    out.append(prof::Environment{.key = out.intern("cpu_samples.source"), .value = out.intern(name)});
+    out.append(
+        prof::Environment{.key = out.intern("cpu_samples.source"), .value = out.intern(name)});
     access.countRows(1);
   });
 }
@@ -176,7 +182,8 @@ void Watcher::scanWhenDue(prof::TimeNs now) {
     scannedNs_ = now;
     scanProcesses(now);
     const std::int64_t stateEveryNs = timers_ ? kStateBesideTimersEveryNs : kStateEveryNs;
-    scanEveryNs_ = options_.sources.samples ? stateEveryNs : std::max(kScanEveryNs, kScanPart * (nowNs() - now));
+    scanEveryNs_ = options_.sources.samples ? stateEveryNs
+                                            : std::max(kScanEveryNs, kScanPart * (nowNs() - now));
   }
   if (!options_.sources.counters) return;
   if (const auto openings = std::exchange(openings_, window_.openings()); openings != openings_) {
@@ -202,7 +209,8 @@ void Watcher::scanProcesses(prof::TimeNs now) {
   scan_->scan(nowNs(), window_.isOpen(), pending_);
 }
 
-/// The line of a process is an image's as long as the kernel reports no next one, so look again after reading it.
+/// The line of a process is an image's as long as the kernel reports no next one, so look again
+/// after reading it.
 void Watcher::readKernel() {
   for (int attempt = 0; attempt < kReadsForLines; ++attempt) {
     const std::size_t known = pending_.size();
@@ -216,8 +224,8 @@ void Watcher::collect(prof::TimeNs untilNs) {
   if (rings_.isOpen()) readKernel();
   std::stable_sort(pending_.begin(), pending_.end(),
                    [](const PerfRecord& a, const PerfRecord& b) { return a.timeNs < b.timeNs; });
-  const auto end =
-      std::find_if(pending_.begin(), pending_.end(), [&](const PerfRecord& record) { return record.timeNs > untilNs; });
+  const auto end = std::find_if(pending_.begin(), pending_.end(),
+                                [&](const PerfRecord& record) { return record.timeNs > untilNs; });
   if (end == pending_.begin()) return;
   std::for_each(pending_.begin(), end, [&](PerfRecord& record) {
     executed_.take(record);
@@ -243,7 +251,8 @@ void Watcher::finish(const std::function<bool()>& namesUnwanted) {
   if (scan_) scanProcesses(now);
   if (timers_ && timers_->untimed() > 0) {
     notes_.push_back(
-        fmt::format("{} threads have no call stacks, for the kernel gave them no timer. Remedy: raise ulimit -i",
+        fmt::format("{} threads have no call stacks, for the kernel gave them no timer. Remedy: "
+                    "raise ulimit -i",
                     timers_->untimed()));
   }
   collect(kForever);

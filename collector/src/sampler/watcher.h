@@ -32,23 +32,24 @@
 
 namespace lacuna::collector::sampler {
 
-/// Follows the process tree from outside: who there is and, where samples or counters are wanted, what runs where and
-/// what it uses. A thread of its own, between start() and finish(). Construct after SignalRelay.
+/// Follows the process tree from outside: who there is and, where samples or counters are wanted,
+/// what runs where and what it uses. A thread of its own, between start() and finish(). Construct
+/// after SignalRelay.
 class Watcher {
  public:
   /// `drainer` and `control` outlive it. `sampler` is where CPU samples come from,
   /// where they are wanted.
   /// `executed` is called on its thread.
-  Watcher(const RunOptions& options, prof::Drainer& drainer, const Control& control, std::filesystem::path recording,
-          Choice sampler, ExecutedFiles::Visit executed);
+  Watcher(const RunOptions& options, prof::Drainer& drainer, const Control& control,
+          std::filesystem::path recording, Choice sampler, ExecutedFiles::Visit executed);
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
   ~Watcher();
 
   /// `pid` is about to exec. notes() names what cannot be had.
   void start(pid_t pid);
-  /// Reads what is left, and writes the names of what was sampled. `namesUnwanted` is asked often: once it is true,
-  /// names are left out.
+  /// Reads what is left, and writes the names of what was sampled. `namesUnwanted` is asked often:
+  /// once it is true, names are left out.
   void finish(const std::function<bool()>& namesUnwanted);
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] std::uint64_t samples() const { return tree_.samples(); }

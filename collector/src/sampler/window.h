@@ -11,13 +11,14 @@
 
 namespace lacuna::collector::sampler {
 
-/// The times when the recording was switched on and off, as the control page shows. Open until look() finds otherwise.
+/// The times when the recording was switched on and off, as the control page shows. Open until
+/// look() finds otherwise.
 class Window {
  public:
   /// `control` outlives it.
   explicit Window(const Control& control) : control_(control) {}
-  /// Appends a record for each time that it was opened or closed since the last update. Each carries that time, but
-  /// records stay in order and none is later than now.
+  /// Appends a record for each time that it was opened or closed since the last update. Each
+  /// carries that time, but records stay in order and none is later than now.
   void update(prof::TimeNs nowNs, std::vector<PerfRecord>& into);
   [[nodiscard]] bool isOpen() const { return open_; }
   /// Number of times that it was opened, as far as the updates have found.

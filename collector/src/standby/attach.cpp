@@ -69,13 +69,17 @@ std::string remedyForPid(int pid) {
 
 prof::Status checkReach(int pid) {
   struct stat there {};
-  if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH) || stat(fmt::format("/proc/{}", pid).c_str(), &there) != 0) {
-    return prof::Error{fmt::format(
-        "there is no process {} here. Remedy: give the number that ps shows on this machine, in this container.", pid)};
+  if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH) ||
+      stat(fmt::format("/proc/{}", pid).c_str(), &there) != 0) {
+    return prof::Error{
+        fmt::format("there is no process {} here. Remedy: give the number that ps shows on this "
+                    "machine, in this container.",
+                    pid)};
   }
   if (there.st_uid == geteuid() || geteuid() == 0) return {};
-  return prof::Error{fmt::format("process {} belongs to user {}. Remedy: run lacuna attach as that user.", pid,
-                                 userText(there.st_uid))};
+  return prof::Error{
+      fmt::format("process {} belongs to user {}. Remedy: run lacuna attach as that user.", pid,
+                  userText(there.st_uid))};
 }
 
 }  // namespace
@@ -85,8 +89,8 @@ prof::Result<AttachPlan> planAttach(int pid) {
   if (const auto control = ownControlOf(pid)) {
     fs::path output = fs::path(*control).parent_path();
     return prof::Error{
-        fmt::format("process {0} is recorded already, into {1}. Remedy: control that recording: lacuna "
-                    "trigger {0} --dump, --stop or --start.",
+        fmt::format("process {0} is recorded already, into {1}. Remedy: control that recording: "
+                    "lacuna trigger {0} --dump, --stop or --start.",
                     pid, output.replace_extension().string())};
   }
   if (const auto page = variableOf(pid, kStandbyVariable)) {
@@ -94,17 +98,19 @@ prof::Result<AttachPlan> planAttach(int pid) {
     std::error_code error;
     if (job && fs::exists(*page, error)) return AttachPlan{*job};
     return prof::Error{
-        fmt::format("process {} is on standby, but the lacuna run that kept it has ended. {}", pid, remedyForPid(pid))};
+        fmt::format("process {} is on standby, but the lacuna run that kept it has ended. {}", pid,
+                    remedyForPid(pid))};
   }
   const auto python = pythonOf(pid);
   if (!python) {
     return prof::Error{
-        fmt::format("process {} is no Python program, and was not started by lacuna. {}", pid, remedyForPid(pid))};
+        fmt::format("process {} is no Python program, and was not started by lacuna. {}", pid,
+                    remedyForPid(pid))};
   }
   const auto isTorch = [](const std::string& path) { return path.ends_with("/libtorch_cpu.so"); };
   return prof::Error{fmt::format(
-      "process {} runs Python {}{} and was not started on standby. Lacuna does not force its code into such a process: "
-      "that would interrupt it anywhere, also where it holds locks. {}",
+      "process {} runs Python {}{} and was not started on standby. Lacuna does not force its code "
+      "into such a process: that would interrupt it anywhere, also where it holds locks. {}",
       pid, *python, mappedFileOf(pid, isTorch) ? " with PyTorch" : "", remedyForPid(pid))};
 }
 

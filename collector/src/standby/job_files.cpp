@@ -31,7 +31,8 @@ constexpr std::size_t kMostRanks = 65536;
 constexpr const char* kEnd = "end";
 
 constexpr std::array kPhases{"none", "ask", "go", "stop"};
-constexpr std::array kStates{"standby", "ready", "armed", "missed", "recording", "finished", "failed"};
+constexpr std::array kStates{"standby",   "ready",    "armed", "missed",
+                             "recording", "finished", "failed"};
 
 /// Lines of a key and its value; the last one shows that the file is whole.
 class Lines {
@@ -76,7 +77,8 @@ class Values {
   }
   template <class Word, std::size_t Size>
   void word(const std::string& key, const std::array<const char*, Size>& words, Word& into) const {
-    const auto at = std::ranges::find(words, text(key), [](const char* word) { return std::string(word); });
+    const auto at =
+        std::ranges::find(words, text(key), [](const char* word) { return std::string(word); });
     if (at != words.end()) into = static_cast<Word>(at - words.begin());
   }
   [[nodiscard]] Address address(const std::string& key) const {
@@ -96,17 +98,20 @@ std::string oneLine(std::string text) {
   return text;
 }
 
-/// Readers see the old file or the new one. It need not outlive the machine's power, so nothing waits for the disk.
+/// Readers see the old file or the new one. It need not outlive the machine's power, so nothing
+/// waits for the disk.
 prof::Status writeText(const fs::path& path, const std::string& text) {
-  const fs::path draft = path.parent_path() / fmt::format(".{}.{}", path.filename().string(), getpid());
+  const fs::path draft =
+      path.parent_path() / fmt::format(".{}.{}", path.filename().string(), getpid());
   std::ofstream file(draft, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
   if (file && std::rename(draft.c_str(), path.c_str()) == 0) return {};
   const int code = errno;
   unlink(draft.c_str());
-  return prof::Error{fmt::format("cannot write {}: {}. Remedy: make room there, or use a folder that you may write.",
-                                 path.string(), std::strerror(code))};
+  return prof::Error{fmt::format(
+      "cannot write {}: {}. Remedy: make room there, or use a folder that you may write.",
+      path.string(), std::strerror(code))};
 }
 
 std::string firstLineOf(const char* path) {
@@ -142,8 +147,8 @@ std::string Address::text() const {
 Address ownAddress() {
   char host[256] = {};
   gethostname(host, sizeof host - 1);
-  return {oneLine(host), firstLineOf("/proc/sys/kernel/random/boot_id"), static_cast<std::uint32_t>(getpid()),
-          prof::ownPidNamespace()};
+  return {oneLine(host), firstLineOf("/proc/sys/kernel/random/boot_id"),
+          static_cast<std::uint32_t>(getpid()), prof::ownPidNamespace()};
 }
 
 bool hasEnded(const Address& process) {
@@ -178,7 +183,8 @@ std::optional<Request> readRequest(const fs::path& job) {
 }
 
 fs::path fileOf(const fs::path& job, const Rank& rank) {
-  return job / fmt::format("{}{}-{}-{}", kRankPrefix, rank.rank, rank.process.host, rank.process.pid);
+  return job /
+         fmt::format("{}{}-{}-{}", kRankPrefix, rank.rank, rank.process.host, rank.process.pid);
 }
 
 prof::Status write(const fs::path& job, const Rank& rank) {
@@ -238,8 +244,9 @@ std::string captureName(std::uint32_t number, std::int32_t rank) {
 
 std::uint32_t nextCapture(const fs::path& job) {
   std::uint32_t last = 0;
-  forEachName(job,
-              [&](const std::string& name) { last = std::max(last, numberBehind(name, kCapturePrefix).value_or(0)); });
+  forEachName(job, [&](const std::string& name) {
+    last = std::max(last, numberBehind(name, kCapturePrefix).value_or(0));
+  });
   if (const auto request = readRequest(job)) last = std::max(last, request->number);
   return last + 1;
 }
@@ -252,29 +259,33 @@ prof::Result<TriggerLock> TriggerLock::take(const fs::path& job) {
     const int fd = ::open(file.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
     if (fd >= 0) {
       const std::string text = lines.finished();
-      const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+      const bool written =
+          ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
       close(fd);
       if (written) return TriggerLock(file);
       unlink(file.c_str());
-      return prof::Error{fmt::format("cannot write {}: no room. Remedy: make room there.", file.string())};
+      return prof::Error{
+          fmt::format("cannot write {}: no room. Remedy: make room there.", file.string())};
     }
     if (errno != EEXIST) {
-      return prof::Error{fmt::format("cannot write {}: {}. Remedy: trigger as the user who runs the job.",
-                                     file.string(), std::strerror(errno))};
+      return prof::Error{
+          fmt::format("cannot write {}: {}. Remedy: trigger as the user who runs the job.",
+                      file.string(), std::strerror(errno))};
     }
     const auto holder = Values::of(file);
     const Address by = holder ? holder->address("process") : Address();
     if (!holder || !hasEnded(by)) {
       return prof::Error{
-          fmt::format("another lacuna trigger is at work in {} ({}). Remedy: wait until it has ended; if "
-                      "none runs, delete {}.",
+          fmt::format("another lacuna trigger is at work in {} ({}). Remedy: wait until it has "
+                      "ended; if none runs, delete {}.",
                       job.string(), holder ? by.text() : "just begun", file.string())};
     }
     std::error_code error;
     fs::remove(file, error);
   }
   return prof::Error{
-      fmt::format("another lacuna trigger has just begun in {}. Remedy: wait until it has ended.", job.string())};
+      fmt::format("another lacuna trigger has just begun in {}. Remedy: wait until it has ended.",
+                  job.string())};
 }
 
 TriggerLock::~TriggerLock() {

@@ -11,9 +11,9 @@
 
 #include "lacuna/prof/result.h"
 
-/// The files through which `lacuna trigger` and the keepers of a job meet, in the job's folder. The folder may be on a
-/// file system that machines share. So a file is replaced as a whole and read by its name, and each read reaches the
-/// server. Nothing else connects the machines.
+/// The files through which `lacuna trigger` and the keepers of a job meet, in the job's folder. The
+/// folder may be on a file system that machines share. So a file is replaced as a whole and read by
+/// its name, and each read reaches the server. Nothing else connects the machines.
 namespace lacuna::collector::standby {
 
 /// A process, from whichever machine it is looked at.

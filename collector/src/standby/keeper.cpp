@@ -29,12 +29,13 @@ fs::path recordingOf(const fs::path& output) {
 }
 
 prof::Error cannotMake(const fs::path& job, const std::string& why) {
-  return prof::Error{
-      fmt::format("{}: {}. Remedy: choose a folder that you may write with --standby.", job.string(), why)};
+  return prof::Error{fmt::format(
+      "{}: {}. Remedy: choose a folder that you may write with --standby.", job.string(), why)};
 }
 
 bool isOver(Rank::State state) {
-  return state == Rank::State::Finished || state == Rank::State::Failed || state == Rank::State::Missed;
+  return state == Rank::State::Finished || state == Rank::State::Failed ||
+         state == Rank::State::Missed;
 }
 
 }  // namespace
@@ -47,23 +48,31 @@ prof::Result<std::unique_ptr<Keeper>> Keeper::create(const RunOptions& options, 
   if (error) return cannotMake(folder, error.message());
   std::string own = (fs::temp_directory_path(error) / "lacuna-standby-XXXXXX").string();
   if (error || mkdtemp(own.data()) == nullptr) {
-    return prof::Error{fmt::format("cannot make {}: {}. Remedy: set TMPDIR to a folder that you may write.", own,
-                                   error ? error.message() : std::strerror(errno))};
+    return prof::Error{
+        fmt::format("cannot make {}: {}. Remedy: set TMPDIR to a folder that you may write.", own,
+                    error ? error.message() : std::strerror(errno))};
   }
   auto page = StandbyFile::create(fs::path(own) / "page");
   if (!page) {
     fs::remove(own, error);
     return page.error();
   }
-  // Its name leads to it however often it is replaced, also on a file system that other machines serve.
+  // Its name leads to it however often it is replaced, also on a file system that other machines
+  // serve.
   if (!fs::exists(folder / kRequestFile, error)) {
     if (auto status = write(folder, Request()); !status) return status.error();
   }
-  return std::unique_ptr<Keeper>(new Keeper(options, fs::canonical(folder, error), own, *std::move(page), cost));
+  return std::unique_ptr<Keeper>(
+      new Keeper(options, fs::canonical(folder, error), own, *std::move(page), cost));
 }
 
-Keeper::Keeper(const RunOptions& options, fs::path job, fs::path folder, StandbyFile page, std::optional<SelfCost> cost)
-    : options_(options), job_(std::move(job)), folder_(std::move(folder)), page_(std::move(page)), cost_(cost) {}
+Keeper::Keeper(const RunOptions& options, fs::path job, fs::path folder, StandbyFile page,
+               std::optional<SelfCost> cost)
+    : options_(options),
+      job_(std::move(job)),
+      folder_(std::move(folder)),
+      page_(std::move(page)),
+      cost_(cost) {}
 
 Keeper::~Keeper() {
   for (auto& [owner, kept] : kept_) {
@@ -80,8 +89,9 @@ void Keeper::check() {
   request_ = readRequest(job_);
   for (StandbySlot& slot : (*page_)->slots) checkSlot(slot);
   forgetEnded();
-  busy_ = std::ranges::any_of(
-      kept_, [this](const auto& entry) { return isWanted(entry.second) && !isOver(entry.second.rank.state); });
+  busy_ = std::ranges::any_of(kept_, [this](const auto& entry) {
+    return isWanted(entry.second) && !isOver(entry.second.rank.state);
+  });
 }
 
 void Keeper::checkSlot(StandbySlot& slot) {
@@ -137,7 +147,8 @@ void Keeper::processEnded(std::uint64_t owner, StandbySlot& slot) {
     kept.rank.step = slot.step.load();
     follow(kept, slot);  // it may have finished before
     kept.ended = true;
-    const std::string why = fmt::format("{} ended at step {}", kept.rank.process.text(), kept.rank.step);
+    const std::string why =
+        fmt::format("{} ended at step {}", kept.rank.process.text(), kept.rank.step);
     if (kept.capture) finishCapture(kept, Rank::State::Failed, why);
     if (isWanted(kept) && !isOver(kept.rank.state)) answer(kept, Rank::State::Failed, why);
   }
@@ -170,7 +181,8 @@ void Keeper::take(const Request& request, Kept& kept, StandbySlot& slot) {
       if (kept.rank.token == request.instead) removeRecorded(kept);
       kept.rank.token = request.token;
       kept.rank.file.clear();
-      if (kept.capture) return answer(kept, Rank::State::Failed, "it still records for an earlier lacuna trigger");
+      if (kept.capture)
+        return answer(kept, Rank::State::Failed, "it still records for an earlier lacuna trigger");
       answer(kept, Rank::State::Ready);
       break;
     case Request::Phase::Go:
@@ -183,7 +195,8 @@ void Keeper::take(const Request& request, Kept& kept, StandbySlot& slot) {
 }
 
 void Keeper::arm(const Request& request, Kept& kept, StandbySlot& slot) {
-  if (auto status = prepare(request, kept); !status) return answer(kept, Rank::State::Failed, status.error().message);
+  if (auto status = prepare(request, kept); !status)
+    return answer(kept, Rank::State::Failed, status.error().message);
   const std::string recording = recordingOf(kept.capture->output).string();
   if (recording.size() >= StandbySlot::kPathBytes) {
     discardCapture(kept);
@@ -212,7 +225,8 @@ prof::Status Keeper::prepare(const Request& request, Kept& kept) {
   capture.drainer = std::make_unique<prof::Drainer>(*std::move(drainer));
   capture.drainer->with([&](prof::Drainer::Access& trace) {
     prof::Writer& out = trace.writer();
-    out.append(prof::Environment{.key = out.intern("trigger.step"), .value = out.intern(std::to_string(request.from))});
+    out.append(prof::Environment{.key = out.intern("trigger.step"),
+                                 .value = out.intern(std::to_string(request.from))});
     if (cost_) appendSelfCost(*cost_, out);
   });
   kept.capture = std::move(capture);
@@ -232,14 +246,17 @@ void Keeper::follow(Kept& kept, StandbySlot& slot) {
     discardCapture(kept);
     const bool missed = state == StandbyState::Missed;
     answer(kept, missed ? Rank::State::Missed : Rank::State::Failed,
-           missed ? "" : fmt::format("it could not join the recording: {}", std::strerror(slot.error.load())));
+           missed ? ""
+                  : fmt::format("it could not join the recording: {}",
+                                std::strerror(slot.error.load())));
   }
   slot.state.store(StandbyState::Waiting);
 }
 
 void Keeper::beginCapture(Kept& kept) {
   kept.capture->begun = true;
-  kept.capture->named = kept.capture->drainer->moveTo(kept.capture->output, prof::Existing::Keep).ok();
+  kept.capture->named =
+      kept.capture->drainer->moveTo(kept.capture->output, prof::Existing::Keep).ok();
   kept.capture->drainer->start();
   answer(kept, Rank::State::Recording);
 }
@@ -252,12 +269,13 @@ void Keeper::finishCapture(Kept& kept, Rank::State state, const std::string& rea
     discardCapture(kept);
     return answer(kept, state, reason);
   }
-  auto status = capture.named ? prof::Status() : capture.drainer->moveTo(capture.output, prof::Existing::Keep);
+  auto status = capture.named ? prof::Status()
+                              : capture.drainer->moveTo(capture.output, prof::Existing::Keep);
   if (const auto drained = capture.drainer->finish(); status && !drained) status = drained;
   if (!status) {
     return answer(kept, Rank::State::Failed,
-                  fmt::format("{}. The recorded events are kept: lacuna recover {}", status.error().message,
-                              recordingOf(capture.output).string()));
+                  fmt::format("{}. The recorded events are kept: lacuna recover {}",
+                              status.error().message, recordingOf(capture.output).string()));
   }
   ++captures_;
   kept.rank.file = capture.output.string();

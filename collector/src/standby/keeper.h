@@ -17,12 +17,13 @@
 
 namespace lacuna::collector::standby {
 
-/// Keeps the processes of one tree on standby. It shows their steps in the job's folder, and records each requested
-/// process into a file of its own there. One thread.
+/// Keeps the processes of one tree on standby. It shows their steps in the job's folder, and
+/// records each requested process into a file of its own there. One thread.
 class Keeper {
  public:
   /// Makes the folder where it is missing. `options` outlives the keeper.
-  static prof::Result<std::unique_ptr<Keeper>> create(const RunOptions& options, const std::filesystem::path& job,
+  static prof::Result<std::unique_ptr<Keeper>> create(const RunOptions& options,
+                                                      const std::filesystem::path& job,
                                                       std::optional<SelfCost> cost);
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
@@ -54,8 +55,8 @@ class Keeper {
     std::int64_t countedNs = 0, countedStep = 0;  ///< where the pace was last taken
   };
 
-  Keeper(const RunOptions& options, std::filesystem::path job, std::filesystem::path folder, StandbyFile page,
-         std::optional<SelfCost> cost);
+  Keeper(const RunOptions& options, std::filesystem::path job, std::filesystem::path folder,
+         StandbyFile page, std::optional<SelfCost> cost);
   void checkSlot(StandbySlot& slot);
   /// The process as this one numbers it; 0 where it has ended.
   std::uint32_t numberHere(std::uint64_t owner);

@@ -31,7 +31,8 @@ class StandbyRun {
   }
 
   prof::Result<StandbyReport> run() {
-    const auto program = findProgram(options_.command.empty() ? std::string() : options_.command[0]);
+    const auto program =
+        findProgram(options_.command.empty() ? std::string() : options_.command[0]);
     if (!program) return program.error();
     report_.run.notes = program->limits();
     const auto injection = findInjection();
@@ -49,11 +50,11 @@ class StandbyRun {
  private:
   prof::Result<ChildEnvironment> environment(const std::filesystem::path& injection) const {
     const std::string step = options_.stepRange.empty() ? kAnyStep : options_.stepRange;
-    auto made =
-        childEnvironment(environ, injection,
-                         {fmt::format("{}={}", kStandbyVariable, keeper_->page().string()),
-                          fmt::format("{}={}", kJobVariable, job_.string()), fmt::format("{}={}", kStepVariable, step)},
-                         options_.sources);
+    auto made = childEnvironment(environ, injection,
+                                 {fmt::format("{}={}", kStandbyVariable, keeper_->page().string()),
+                                  fmt::format("{}={}", kJobVariable, job_.string()),
+                                  fmt::format("{}={}", kStepVariable, step)},
+                                 options_.sources);
     if (!made) return made;
     // A recording that this process is a part of is not the program's.
     for (const char* other : {prof::kRecordingVariable, kControlVariable, kCaptureVariable})
@@ -93,7 +94,8 @@ class StandbyRun {
       pollfd wake{signals_.fd(), POLLIN, 0};
       poll(&wake, 1, keeper_->pauseMs());
       for (const int number : signals_.relay(running ? child_ : 0)) {
-        const bool stop = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+        const bool stop =
+            number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
         interrupted |= stop && !running && !signals_.wasIgnored(number);
       }
       const Reaped reaped = reap(child_);

@@ -31,7 +31,8 @@ constexpr std::int64_t kUsualStepNs = 10'000'000;
 constexpr int kAttempts = 3;
 
 bool isOver(const Rank& rank) {
-  return rank.state == Rank::State::Finished || rank.state == Rank::State::Failed || rank.state == Rank::State::Missed;
+  return rank.state == Rank::State::Finished || rank.state == Rank::State::Failed ||
+         rank.state == Rank::State::Missed;
 }
 
 /// Whether the rank was in time for the first step, or will never be.
@@ -46,34 +47,37 @@ std::string nameOf(const Rank& rank) {
 /// "rank 2" or "ranks 1, 2 and 5"
 std::string ranksText(const std::vector<std::int32_t>& ranks) {
   if (ranks.size() == 1) return fmt::format("rank {}", ranks[0]);
-  return fmt::format("ranks {} and {}", fmt::join(ranks.begin(), ranks.end() - 1, ", "), ranks.back());
+  return fmt::format("ranks {} and {}", fmt::join(ranks.begin(), ranks.end() - 1, ", "),
+                     ranks.back());
 }
 
 /// Ranks that are not one job, or not the whole of it.
 prof::Status checkRanks(const std::vector<Rank>& ranks) {
   const auto twice = std::ranges::adjacent_find(ranks, {}, &Rank::rank);
   if (twice != ranks.end()) {
-    return prof::Error{fmt::format(
-        "ranks disagree: {} and {} both count as rank {}. Remedy: start each process with its number in RANK, or give "
-        "each job a folder of its own",
-        twice->process.text(), std::next(twice)->process.text(), twice->rank)};
+    return prof::Error{
+        fmt::format("ranks disagree: {} and {} both count as rank {}. Remedy: start each process "
+                    "with its number in RANK, or give each job a folder of its own",
+                    twice->process.text(), std::next(twice)->process.text(), twice->rank)};
   }
-  const auto other = std::ranges::find_if(ranks, [&](const Rank& rank) { return rank.world != ranks[0].world; });
+  const auto other =
+      std::ranges::find_if(ranks, [&](const Rank& rank) { return rank.world != ranks[0].world; });
   if (other != ranks.end()) {
-    return prof::Error{fmt::format(
-        "ranks disagree: {} belongs to a job of {}, {} to one of {}. Remedy: give each job a folder of its own",
-        nameOf(ranks[0]), ranks[0].world, nameOf(*other), other->world)};
+    return prof::Error{
+        fmt::format("ranks disagree: {} belongs to a job of {}, {} to one of {}. Remedy: give each "
+                    "job a folder of its own",
+                    nameOf(ranks[0]), ranks[0].world, nameOf(*other), other->world)};
   }
   std::vector<std::int32_t> missing;
   for (std::int32_t rank = 0; rank < ranks[0].world; ++rank) {
     if (std::ranges::find(ranks, rank, &Rank::rank) == ranks.end()) missing.push_back(rank);
   }
   if (missing.empty()) return {};
-  return prof::Error{fmt::format(
-      "{} of {} {} not on standby. Remedy: trigger again once {} ended a first step; start every rank with lacuna run "
-      "--standby and the same folder",
-      ranksText(missing), ranks[0].world, missing.size() == 1 ? "is" : "are",
-      missing.size() == 1 ? "it has" : "they have")};
+  return prof::Error{
+      fmt::format("{} of {} {} not on standby. Remedy: trigger again once {} ended a first step; "
+                  "start every rank with lacuna run --standby and the same folder",
+                  ranksText(missing), ranks[0].world, missing.size() == 1 ? "is" : "are",
+                  missing.size() == 1 ? "it has" : "they have")};
 }
 
 /// One trigger from its first check to the files.
@@ -103,8 +107,9 @@ class Triggering {
   };
 
   prof::Error noJob() const {
-    return prof::Error{fmt::format("there is no job in {}. Remedy: start it with: lacuna run --standby {} -- PROGRAM",
-                                   wanted_.job.string(), wanted_.job.string())};
+    return prof::Error{fmt::format(
+        "there is no job in {}. Remedy: start it with: lacuna run --standby {} -- PROGRAM",
+        wanted_.job.string(), wanted_.job.string())};
   }
 
   prof::Status findRanks() {
@@ -122,11 +127,12 @@ class Triggering {
       });
     }
     if (ranks.empty()) {
-      return prof::Error{fmt::format("no process of the job in {} {}. Remedy: {}", wanted_.job.string(),
-                                     all != 0 ? "runs any more" : "has ended a step yet",
-                                     all != 0 ? "start it again"
-                                              : "wait until training begins; a step is an optimizer's step of PyTorch, "
-                                                "or an NVTX range of the name that --step-range gives")};
+      return prof::Error{
+          fmt::format("no process of the job in {} {}. Remedy: {}", wanted_.job.string(),
+                      all != 0 ? "runs any more" : "has ended a step yet",
+                      all != 0 ? "start it again"
+                               : "wait until training begins; a step is an optimizer's step of "
+                                 "PyTorch, or an NVTX range of the name that --step-range gives")};
     }
     if (wanted_.process == 0) {
       if (auto status = checkRanks(ranks); !status) return status;
@@ -142,8 +148,8 @@ class Triggering {
       if (auto status = ask(); !status) return status;
       if (auto status = go(reachNs); !status) return status;
       if (auto status = follow(isSettled); !status) return status;
-      const auto missed =
-          std::ranges::find(ranks_, Rank::State::Missed, [](const Followed& one) { return one.rank.state; });
+      const auto missed = std::ranges::find(ranks_, Rank::State::Missed,
+                                            [](const Followed& one) { return one.rank.state; });
       if (missed == ranks_.end()) break;
       if (wanted_.step >= 0 || attempt == kAttempts) return passed(missed->rank);
       if (auto status = stopAll({}); !status) return status;
@@ -167,10 +173,11 @@ class Triggering {
       const Rank& rank = one.rank;
       if (wanted_.step >= 0 && rank.step >= wanted_.step) return passed(rank);
       const std::int64_t stepNs = rank.stepNs > 0 ? rank.stepNs : kUsualStepNs;
-      if (wanted_.step < 0) request_.from = std::max(request_.from, rank.step + 1 + reachNs / stepNs);
+      if (wanted_.step < 0)
+        request_.from = std::max(request_.from, rank.step + 1 + reachNs / stepNs);
     }
-    reportNews(
-        fmt::format("{} will record steps {} to {}", countText(), request_.from, request_.from + request_.steps - 1));
+    reportNews(fmt::format("{} will record steps {} to {}", countText(), request_.from,
+                           request_.from + request_.steps - 1));
     request_.phase = Request::Phase::Go;
     return standby::write(wanted_.job, request_);
   }
@@ -180,10 +187,10 @@ class Triggering {
   }
 
   prof::Error passed(const Rank& rank) const {
-    return prof::Error{
-        fmt::format("step {} has passed: {} is at step {}. Remedy: {}", request_.from, nameOf(rank), rank.step,
-                    wanted_.step >= 0 ? "give a later --step, or none for the first that all ranks can reach"
-                                      : "give a --step that is far enough away")};
+    return prof::Error{fmt::format(
+        "step {} has passed: {} is at step {}. Remedy: {}", request_.from, nameOf(rank), rank.step,
+        wanted_.step >= 0 ? "give a later --step, or none for the first that all ranks can reach"
+                          : "give a --step that is far enough away")};
   }
 
   /// Until all ranks are so. Fails where one fails, ends or falls silent.
@@ -214,8 +221,10 @@ class Triggering {
     const bool changed = now->state != one.rank.state;
     one.rank = *std::move(now);
     if (!changed || !answers(one)) return;
-    if (one.rank.state == Rank::State::Recording) reportNews(fmt::format("{} has begun", nameOf(one.rank)));
-    if (one.rank.state == Rank::State::Finished) reportNews(fmt::format("{} has finished", nameOf(one.rank)));
+    if (one.rank.state == Rank::State::Recording)
+      reportNews(fmt::format("{} has begun", nameOf(one.rank)));
+    if (one.rank.state == Rank::State::Finished)
+      reportNews(fmt::format("{} has finished", nameOf(one.rank)));
   }
 
   prof::Status checkLife(const Followed& one) {
@@ -227,11 +236,13 @@ class Triggering {
       return prof::Error{fmt::format("{} has ended at step {}", nameOf(one.rank), one.rank.step)};
     }
     if (nowNs() - one.heardNs < kSilenceNs) return {};
-    return prof::Error{fmt::format("{} has not answered for {} s. Remedy: look whether that process still runs",
-                                   nameOf(one.rank), kSilenceNs / 1'000'000'000)};
+    return prof::Error{
+        fmt::format("{} has not answered for {} s. Remedy: look whether that process still runs",
+                    nameOf(one.rank), kSilenceNs / 1'000'000'000)};
   }
 
-  /// Ends what the ranks record. Answers `why` with the files that are there, or success without a reason.
+  /// Ends what the ranks record. Answers `why` with the files that are there, or success without a
+  /// reason.
   prof::Status stopAll(const prof::Status& why) {
     request_.phase = Request::Phase::Stop;
     if (auto status = standby::write(wanted_.job, request_); !status) return why ? status : why;
@@ -252,7 +263,8 @@ class Triggering {
         files += fmt::format("{} {}", files.empty() ? "" : ",", one.rank.file);
     }
     if (files.empty()) return prof::Error{why.error().message + ". Nothing was recorded."};
-    return prof::Error{fmt::format("{}. The other ranks were stopped; recorded so far:{}", why.error().message, files)};
+    return prof::Error{fmt::format("{}. The other ranks were stopped; recorded so far:{}",
+                                   why.error().message, files)};
   }
 
   /// The ranks forget the request.

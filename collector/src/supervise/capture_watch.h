@@ -25,7 +25,8 @@ class CaptureWatch {
   void drop(CaptureSlot& slot);
 
   Control& control_;
-  std::map<std::uint64_t, std::uint32_t> numbers_;  ///< of owners in other PID namespaces, here; 0: cannot be seen
+  std::map<std::uint64_t, std::uint32_t>
+      numbers_;  ///< of owners in other PID namespaces, here; 0: cannot be seen
 };
 
 }  // namespace lacuna::collector

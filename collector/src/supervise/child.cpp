@@ -29,8 +29,9 @@ std::vector<char*> pointersTo(const std::vector<std::string>& texts) {
 }
 
 /// Runs in the child: only async-signal-safe calls.
-[[noreturn]] void becomeProgram(const char* path, char** arguments, char** script, char** environment,
-                                const SpawnRequest& request, int goFd, int errorFd) {
+[[noreturn]] void becomeProgram(const char* path, char** arguments, char** script,
+                                char** environment, const SpawnRequest& request, int goFd,
+                                int errorFd) {
   char go = 0;
   while (read(goFd, &go, 1) < 0 && errno == EINTR) {
   }
@@ -52,7 +53,8 @@ std::vector<char*> pointersTo(const std::vector<std::string>& texts) {
 }
 
 const char* whatIsWrong(int error) {
-  if (error == ENOENT) return " Its interpreter is missing, the one in its first line or its loader.";
+  if (error == ENOENT)
+    return " Its interpreter is missing, the one in its first line or its loader.";
   if (error == ENOEXEC) return " It is damaged, or built for another kind of machine.";
   return "";
 }
@@ -60,7 +62,8 @@ const char* whatIsWrong(int error) {
 /// The command that a shell makes of a script without an interpreter line.
 std::vector<std::string> scriptCommand(const SpawnRequest& request) {
   std::vector<std::string> words{"/bin/sh", request.program.string()};
-  if (!request.arguments.empty()) words.insert(words.end(), request.arguments.begin() + 1, request.arguments.end());
+  if (!request.arguments.empty())
+    words.insert(words.end(), request.arguments.begin() + 1, request.arguments.end());
   return words;
 }
 
@@ -78,7 +81,8 @@ bool isStopped(const char* statFile) {
   return name != nullptr && name[1] == ' ' && (name[2] == 'T' || name[2] == 't');
 }
 
-/// Runs in a child of its own, with async-signal-safe calls only. Again and again, for the parent may be about to stop.
+/// Runs in a child of its own, with async-signal-safe calls only. Again and again, for the parent
+/// may be about to stop.
 [[noreturn]] void wakeParentAfter(const char* statFile, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const timespec pause{0, 20'000'000};
@@ -95,7 +99,8 @@ prof::Result<pid_t> spawn(const SpawnRequest& request) {
   std::array<int, 2> go{};
   std::array<int, 2> failure{};
   if (pipe2(go.data(), O_CLOEXEC) != 0 || pipe2(failure.data(), O_CLOEXEC) != 0) {
-    return prof::Error{fmt::format("cannot start a process: {}. Remedy: raise ulimit -n", std::strerror(errno))};
+    return prof::Error{
+        fmt::format("cannot start a process: {}. Remedy: raise ulimit -n", std::strerror(errno))};
   }
   auto arguments = pointersTo(request.arguments);
   const auto script = scriptCommand(request);
@@ -104,12 +109,14 @@ prof::Result<pid_t> spawn(const SpawnRequest& request) {
   const bool binary = isElf(request.program);
   const pid_t pid = fork();
   if (pid < 0) {
-    return prof::Error{fmt::format("cannot start a process: {}. Remedy: raise ulimit -u", std::strerror(errno))};
+    return prof::Error{
+        fmt::format("cannot start a process: {}. Remedy: raise ulimit -u", std::strerror(errno))};
   }
   if (pid == 0) {
     close(go[1]);
-    becomeProgram(request.program.c_str(), arguments.data(), binary ? nullptr : scriptArguments.data(),
-                  environment.data(), request, go[0], failure[1]);
+    becomeProgram(request.program.c_str(), arguments.data(),
+                  binary ? nullptr : scriptArguments.data(), environment.data(), request, go[0],
+                  failure[1]);
   }
   close(go[0]);
   close(failure[1]);
@@ -123,8 +130,8 @@ prof::Result<pid_t> spawn(const SpawnRequest& request) {
   if (got == sizeof(error)) {
     waitpid(pid, nullptr, 0);
     // The program itself was found before.
-    return prof::Error{
-        fmt::format("cannot run {}: {}.{}", request.program.string(), std::strerror(error), whatIsWrong(error))};
+    return prof::Error{fmt::format("cannot run {}: {}.{}", request.program.string(),
+                                   std::strerror(error), whatIsWrong(error))};
   }
   return pid;
 }

@@ -36,7 +36,8 @@ std::string nameOfRun(const std::vector<std::string>& command) {
     std::error_code error;
     // For a folder (`python ./app/`, `python .`), its own name.
     const fs::path script = fs::absolute(command[i], error).lexically_normal();
-    const std::string name = (script.has_filename() ? script : script.parent_path()).filename().string();
+    const std::string name =
+        (script.has_filename() ? script : script.parent_path()).filename().string();
     return !name.empty() && fs::exists(command[i], error) ? name : program;
   }
   return program;
@@ -47,15 +48,18 @@ std::string deleting(const fs::path& recording) {
   const fs::path segments = prof::segmentFolder(recording);
   std::error_code error;
   const bool shared = segments.parent_path() == "/dev/shm" && fs::is_directory(segments, error);
-  return fmt::format("rm -r {}{}", shellWord(recording.string()), shared ? " " + shellWord(segments.string()) : "");
+  return fmt::format("rm -r {}{}", shellWord(recording.string()),
+                     shared ? " " + shellWord(segments.string()) : "");
 }
 
 class Claim {
  public:
-  Claim(const RunOptions& options, const prof::RecordingOptions& how) : options_(options), how_(how) {}
+  Claim(const RunOptions& options, const prof::RecordingOptions& how)
+      : options_(options), how_(how) {}
 
   prof::Result<ClaimedPlace> make() {
-    if (auto status = options_.output.empty() ? claimFreeName() : claimNamed(); !status) return status.error();
+    if (auto status = options_.output.empty() ? claimFreeName() : claimNamed(); !status)
+      return status.error();
     return place_;
   }
 
@@ -68,13 +72,15 @@ class Claim {
     return status.ok() ? status : withRemedy(status.error().message);
   }
 
-  /// train.lcn, train-2.lcn, …: a trace that was not named never replaces another. Making the folder of the recording
-  /// claims the name in one step, so runs that start at the same time (mpirun) get a number each.
+  /// train.lcn, train-2.lcn, …: a trace that was not named never replaces another. Making the
+  /// folder of the recording claims the name in one step, so runs that start at the same time
+  /// (mpirun) get a number each.
   prof::Status claimFreeName() {
     const std::string stem = fs::path(nameOfRun(options_.command)).stem().string();
     std::error_code error;
     for (int number = 1;; ++number) {
-      place_.output = fs::absolute(number == 1 ? stem + ".lcn" : fmt::format("{}-{}.lcn", stem, number), error);
+      place_.output =
+          fs::absolute(number == 1 ? stem + ".lcn" : fmt::format("{}-{}.lcn", stem, number), error);
       if (isTaken(place_.output)) continue;
       if (auto status = checkOutput(false); !status) return status;
       const bool claimed = mkdir(place_.recording.c_str(), 0700) == 0;
@@ -93,7 +99,8 @@ class Claim {
   }
 
   static prof::Error withRemedy(std::string message) {
-    if (message.find("Remedy") == std::string::npos) message += ". Remedy: choose a file elsewhere with -o.";
+    if (message.find("Remedy") == std::string::npos)
+      message += ". Remedy: choose a file elsewhere with -o.";
     return prof::Error{std::move(message)};
   }
 
@@ -105,39 +112,43 @@ class Claim {
     if (fs::is_symlink(output, error)) {
       const fs::path target = fs::canonical(output, error);
       if (error)
-        return prof::Error{fmt::format("cannot write {}: it is a link to nothing. Remedy: choose another file with -o.",
-                                       output.string())};
+        return prof::Error{fmt::format(
+            "cannot write {}: it is a link to nothing. Remedy: choose another file with -o.",
+            output.string())};
       output = target;
     }
     const fs::path folder = output.parent_path();
     if (!fs::is_directory(folder, error)) {
       return prof::Error{
-          fmt::format("cannot write {}: there is no folder {}. Remedy: create it, or choose another "
-                      "file with -o.",
+          fmt::format("cannot write {}: there is no folder {}. Remedy: create it, or choose "
+                      "another file with -o.",
                       output.string(), folder.string())};
     }
     // A path that leads through the folder that we are in would end with that.
-    if (const fs::path real = fs::canonical(folder, error); !error) output = real / output.filename();
+    if (const fs::path real = fs::canonical(folder, error); !error)
+      output = real / output.filename();
     const fs::file_status there = fs::status(output, error);
     if (fs::exists(there) && !fs::is_regular_file(there)) {
-      return prof::Error{fmt::format("cannot write {}: it is {}. Remedy: choose a file with -o.", output.string(),
-                                     fs::is_directory(there) ? "a folder" : "not a file that can hold a trace")};
+      return prof::Error{
+          fmt::format("cannot write {}: it is {}. Remedy: choose a file with -o.", output.string(),
+                      fs::is_directory(there) ? "a folder" : "not a file that can hold a trace")};
     }
     if (access(folder.c_str(), W_OK) != 0) {
       return prof::Error{
-          fmt::format("cannot write {}: nothing can be made in {}: {}. Remedy: choose a file elsewhere with -o.",
+          fmt::format("cannot write {}: nothing can be made in {}: {}. Remedy: choose a file "
+                      "elsewhere with -o.",
                       output.string(), folder.string(), std::strerror(errno))};
     }
     if (fs::exists(there) && access(output.c_str(), W_OK) != 0) {
-      return prof::Error{fmt::format("cannot write {}: {}. Remedy: choose another file with -o.", output.string(),
-                                     std::strerror(errno))};
+      return prof::Error{fmt::format("cannot write {}: {}. Remedy: choose another file with -o.",
+                                     output.string(), std::strerror(errno))};
     }
     place_.recording = output.string() + ".recording";
     if (named && fs::exists(place_.recording, error)) {
-      return prof::Error{
-          fmt::format("{0} is there: another run records there now, or one did not end well. Remedy: choose another "
-                      "file with -o; or lacuna recover {0}, or delete it: {1}",
-                      place_.recording.string(), deleting(place_.recording))};
+      return prof::Error{fmt::format(
+          "{0} is there: another run records there now, or one did not end well. Remedy: choose "
+          "another file with -o; or lacuna recover {0}, or delete it: {1}",
+          place_.recording.string(), deleting(place_.recording))};
     }
     // A flight recorder writes no file of this name.
     const bool writesIt = named && options_.ringBytes == 0;
@@ -153,7 +164,8 @@ class Claim {
 
 }  // namespace
 
-prof::Result<ClaimedPlace> claimPlace(const RunOptions& options, const prof::RecordingOptions& how) {
+prof::Result<ClaimedPlace> claimPlace(const RunOptions& options,
+                                      const prof::RecordingOptions& how) {
   return Claim(options, how).make();
 }
 

@@ -16,8 +16,8 @@ struct ClaimedPlace {
   std::filesystem::path output, recording;
 };
 
-/// Claims the trace that the options name; without one, a free name after the program. Nothing is touched that is
-/// there.
+/// Claims the trace that the options name; without one, a free name after the program. Nothing is
+/// touched that is there.
 prof::Result<ClaimedPlace> claimPlace(const RunOptions& options, const prof::RecordingOptions& how);
 
 /// Whether the trace may take the name of another file.

@@ -17,7 +17,11 @@ namespace lacuna::collector {
 
 template <class Page>
 PageFile<Page>::PageFile(std::filesystem::path path, Page* page, Identity identity, bool owner)
-    : path_(std::move(path)), page_(page), guard_(page, sizeof(Page)), identity_(identity), owner_(owner) {}
+    : path_(std::move(path)),
+      page_(page),
+      guard_(page, sizeof(Page)),
+      identity_(identity),
+      owner_(owner) {}
 
 template <class Page>
 PageFile<Page>::PageFile(PageFile&& other) noexcept
@@ -32,7 +36,8 @@ PageFile<Page>::~PageFile() {
   if (page_ == nullptr) return;
   struct stat there {};
   // While it is mapped no other file gets its number.
-  const bool ours = stat(path_.c_str(), &there) == 0 && Identity(there.st_dev, there.st_ino) == identity_;
+  const bool ours =
+      stat(path_.c_str(), &there) == 0 && Identity(there.st_dev, there.st_ino) == identity_;
   if (owner_ && ours) unlink(path_.c_str());
   guard_ = prof::MappingGuard();
   munmap(page_, sizeof(Page));
@@ -62,7 +67,8 @@ const char* remedyFor(int error) {
 }  // namespace
 
 template <class Page>
-prof::Result<PageFile<Page>> PageFile<Page>::map(const std::filesystem::path& path, int flags, bool owner) {
+prof::Result<PageFile<Page>> PageFile<Page>::map(const std::filesystem::path& path, int flags,
+                                                 bool owner) {
   const int fd = ::open(path.c_str(), flags | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
   struct stat info {};
   int error = fd < 0 ? errno : 0;
@@ -70,14 +76,16 @@ prof::Result<PageFile<Page>> PageFile<Page>::map(const std::filesystem::path& pa
   if (error == 0 && fstat(fd, &info) != 0) error = errno;
   if (error != 0) {
     if (fd >= 0) close(fd);
-    return prof::Error{fmt::format("cannot open {}: {}{}", path.string(), std::strerror(error), remedyFor(error))};
+    return prof::Error{
+        fmt::format("cannot open {}: {}{}", path.string(), std::strerror(error), remedyFor(error))};
   }
   void* mapped = MAP_FAILED;
   if (S_ISREG(info.st_mode) && static_cast<std::size_t>(info.st_size) >= sizeof(Page)) {
     mapped = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   }
   close(fd);
-  if (mapped == MAP_FAILED) return prof::Error{fmt::format("{} is not a control page of lacuna", path.string())};
+  if (mapped == MAP_FAILED)
+    return prof::Error{fmt::format("{} is not a control page of lacuna", path.string())};
   return PageFile(path, static_cast<Page*>(mapped), Identity(info.st_dev, info.st_ino), owner);
 }
 
@@ -95,7 +103,8 @@ template <class Page>
 prof::Result<PageFile<Page>> PageFile<Page>::open(const std::filesystem::path& path) {
   auto file = map(path, 0, false);
   if (file && file->page_->magic != Page::kMagic) {
-    return prof::Error{fmt::format("{} is not a control page of this version of lacuna", path.string())};
+    return prof::Error{
+        fmt::format("{} is not a control page of this version of lacuna", path.string())};
   }
   return file;
 }

@@ -14,7 +14,8 @@
 
 namespace lacuna::collector {
 
-/// A mapped Control or StandbyPage. The supervisor creates and deletes the file; a trigger opens it.
+/// A mapped Control or StandbyPage. The supervisor creates and deletes the file; a trigger opens
+/// it.
 template <class Page>
 class PageFile {
  public:

@@ -48,7 +48,8 @@ std::string firstLine(const char* path) {
 
 bool inContainer() {
   std::error_code error;
-  return std::filesystem::exists("/.dockerenv", error) || std::filesystem::exists("/run/.containerenv", error) ||
+  return std::filesystem::exists("/.dockerenv", error) ||
+         std::filesystem::exists("/run/.containerenv", error) ||
          std::getenv("container") != nullptr || std::getenv("KUBERNETES_SERVICE_HOST") != nullptr ||
          proc::read("/proc/1/cgroup").find("docker") != std::string::npos;
 }
@@ -59,7 +60,8 @@ bool takenByAnother(const char* variable, Finding& finding) {
   const auto library = findInjection();
   if (users == nullptr || (library && *library == users)) return false;
   finding.state = State::Missing;
-  finding.detail = fmt::format("{} is set to {}, and lacuna never overrides that.", variable, users);
+  finding.detail =
+      fmt::format("{} is set to {}, and lacuna never overrides that.", variable, users);
   finding.remedy = fmt::format("unset {}", variable);
   return true;
 }
@@ -75,7 +77,8 @@ Finding nvtx() {
     const auto at = std::min(text.find(kRemedy), text.size());
     finding.detail = text.substr(0, at);
     finding.remedy = at < text.size() ? text.substr(at + kRemedy.size()) : "";
-    if (!finding.remedy.empty()) finding.remedy[0] = static_cast<char>(std::toupper(finding.remedy[0]));
+    if (!finding.remedy.empty())
+      finding.remedy[0] = static_cast<char>(std::toupper(finding.remedy[0]));
     return finding;
   }
   finding.detail = fmt::format("recorded through {}.", library->string());
@@ -85,9 +88,9 @@ Finding nvtx() {
 
 constexpr std::int64_t kSamplePeriodNs = 1'000'000;
 constexpr const char* kTimersInstead =
-    "so samples come from timers in the programs (--sampler timer): call chains, no more of them than the kernel's "
-    "clock ticks, and none of programs that are statically linked; thread states from looking at /proc fifty times a "
-    "second.";
+    "so samples come from timers in the programs (--sampler timer): call chains, no more of them "
+    "than the kernel's clock ticks, and none of programs that are statically linked; thread states "
+    "from looking at /proc fifty times a second.";
 
 /// True when the kernel would sample this process if there were room for the records.
 bool maySample() {
@@ -115,16 +118,19 @@ const char* remedyForRoom(int error) {
 
 void explainRefusal(int error, const std::string& paranoid, Finding& finding) {
   if (maySample()) {
-    finding.detail = fmt::format("the kernel permits samples, but has no room for them now ({}), {}",
-                                 std::strerror(error), kTimersInstead);
+    finding.detail =
+        fmt::format("the kernel permits samples, but has no room for them now ({}), {}",
+                    std::strerror(error), kTimersInstead);
     finding.remedy = remedyForRoom(error);
     return;
   }
-  finding.detail = fmt::format("perf_event_open is refused ({}; perf_event_paranoid is {}), {}", std::strerror(error),
-                               paranoid.empty() ? "not there" : paranoid, kTimersInstead);
-  finding.remedy = inContainer() ? "Start the container with --cap-add PERFMON, or with a seccomp profile that allows "
-                                   "perf_event_open; outside: sudo sysctl kernel.perf_event_paranoid=2"
-                                 : "sudo sysctl kernel.perf_event_paranoid=2";
+  finding.detail =
+      fmt::format("perf_event_open is refused ({}; perf_event_paranoid is {}), {}",
+                  std::strerror(error), paranoid.empty() ? "not there" : paranoid, kTimersInstead);
+  finding.remedy =
+      inContainer() ? "Start the container with --cap-add PERFMON, or with a seccomp profile that "
+                      "allows perf_event_open; outside: sudo sysctl kernel.perf_event_paranoid=2"
+                    : "sudo sysctl kernel.perf_event_paranoid=2";
 }
 
 /// Tried as `lacuna run` does it.
@@ -143,7 +149,8 @@ Finding cpuSamples() {
     finding.detail += ", but not the time that programs spend in the kernel";
     finding.remedy = "sudo sysctl kernel.perf_event_paranoid=1";
   }
-  finding.detail += fmt::format(" (perf_event_paranoid is {}).", paranoid.empty() ? "unknown" : paranoid);
+  finding.detail +=
+      fmt::format(" (perf_event_paranoid is {}).", paranoid.empty() ? "unknown" : paranoid);
   return finding;
 }
 
@@ -153,39 +160,44 @@ Finding pythonFrames() {
   const int error = python::memoryRefusal();
   const std::string scope = firstLine("/proc/sys/kernel/yama/ptrace_scope");
   if (error == 0) {
-    finding.detail = "the kernel lets lacuna read where Python programs are that it starts (process_vm_readv).";
+    finding.detail =
+        "the kernel lets lacuna read where Python programs are that it starts (process_vm_readv).";
     return finding;
   }
   finding.state = State::Missing;
   finding.detail = fmt::format(
-      "the kernel does not let lacuna read the memory of programs that it starts ({}; ptrace_scope is {}): lacuna run "
-      "records no lines of Python.",
+      "the kernel does not let lacuna read the memory of programs that it starts ({}; ptrace_scope "
+      "is {}): lacuna run records no lines of Python.",
       std::strerror(error), scope.empty() ? "not there" : scope);
   const bool strict = !scope.empty() && scope > "1";
-  finding.remedy = strict ? "sudo sysctl kernel.yama.ptrace_scope=1"
-                   : inContainer()
-                       ? "Start the container with --cap-add SYS_PTRACE, or with a seccomp profile that allows "
-                         "process_vm_readv"
-                       : "Allow process_vm_readv to this user, or leave it: lacuna run --python-hz 0";
+  finding.remedy =
+      strict ? "sudo sysctl kernel.yama.ptrace_scope=1"
+      : inContainer()
+          ? "Start the container with --cap-add SYS_PTRACE, or with a seccomp profile that allows "
+            "process_vm_readv"
+          : "Allow process_vm_readv to this user, or leave it: lacuna run --python-hz 0";
   return finding;
 }
 
 Finding clocks() {
   Finding finding{"clock", "Time stamps", State::Works, {}, {}};
   const std::string flags = proc::read("/proc/cpuinfo");
-  const std::string source = firstLine("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-  const bool invariant =
-      flags.find("constant_tsc") != std::string::npos && flags.find("nonstop_tsc") != std::string::npos;
+  const std::string source =
+      firstLine("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  const bool invariant = flags.find("constant_tsc") != std::string::npos &&
+                         flags.find("nonstop_tsc") != std::string::npos;
   if (invariant) {
-    finding.detail = fmt::format("the CPU's time stamp counter is invariant (the kernel's clock is {}).", source);
+    finding.detail = fmt::format(
+        "the CPU's time stamp counter is invariant (the kernel's clock is {}).", source);
   } else {
     finding.state = State::Limited;
     finding.detail = fmt::format(
-        "no invariant time stamp counter, so each event costs a clock call (the kernel's clock is {}).", source);
+        "no invariant time stamp counter, so each event costs a clock call (the kernel's clock is "
+        "{}).",
+        source);
     finding.remedy =
-        "In a virtual machine have its host pass an invariant TSC on (QEMU: -cpu host,+invtsc); where the processor "
-        "has "
-        "none, traces are right all the same.";
+        "In a virtual machine have its host pass an invariant TSC on (QEMU: -cpu host,+invtsc); "
+        "where the processor has none, traces are right all the same.";
   }
   return finding;
 }
@@ -205,12 +217,13 @@ Finding segments() {
     finding.state = State::Limited;
     // As the recorder wants it: no process leaves less than it takes.
     const bool none = bytes < prof::RecordingOptions().sharedRoomBytes;
-    finding.detail +=
-        none ? " Events in flight go through files beside the trace, which may slow the program down."
-             : " That is room for a few processes: those that come later go through files beside the "
-               "trace, which may slow them down, and what finds no room in a burst is dropped and counted.";
-    finding.remedy =
-        inContainer() ? "Start the container with --shm-size 1g" : "sudo mount -o remount,size=1G /dev/shm";
+    finding.detail += none ? " Events in flight go through files beside the trace, which may slow "
+                             "the program down."
+                           : " That is room for a few processes: those that come later go through "
+                             "files beside the trace, which may slow them down, and what finds no "
+                             "room in a burst is dropped and counted.";
+    finding.remedy = inContainer() ? "Start the container with --shm-size 1g"
+                                   : "sudo mount -o remount,size=1G /dev/shm";
   }
   return finding;
 }
@@ -224,8 +237,12 @@ Finding driver() {
   Finding finding{"driver", "NVIDIA driver", State::Missing, {}, {}};
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    finding.detail = "libcuda.so.1 cannot be loaded: there is no NVIDIA driver here, so there is no GPU to record.";
-    finding.remedy = inContainer() ? "Start the container with --gpus all (NVIDIA Container Toolkit)." : kInstallDriver;
+    finding.detail =
+        "libcuda.so.1 cannot be loaded: there is no NVIDIA driver here, so there is no GPU to "
+        "record.";
+    finding.remedy = inContainer()
+                         ? "Start the container with --gpus all (NVIDIA Container Toolkit)."
+                         : kInstallDriver;
     return finding;
   }
   auto* initialise = symbol<int(unsigned)>(library, "cuInit");
@@ -238,16 +255,18 @@ Finding driver() {
   if (code == 0 && count != nullptr) count(&devices);
   if (code != 0) {
     finding.detail = fmt::format("the driver's library is there, but cuInit fails with {}.", code);
-    finding.remedy = "Check with nvidia-smi that the driver runs and that this user may use /dev/nvidia*.";
+    finding.remedy =
+        "Check with nvidia-smi that the driver runs and that this user may use /dev/nvidia*.";
     return finding;
   }
   finding.state = State::Works;
-  finding.detail =
-      fmt::format("CUDA {}.{}, {} device{}.", number / 1000, number % 1000 / 10, devices, devices == 1 ? "" : "s");
+  finding.detail = fmt::format("CUDA {}.{}, {} device{}.", number / 1000, number % 1000 / 10,
+                               devices, devices == 1 ? "" : "s");
   return finding;
 }
 
-/// The copies of CUPTI among the Python packages of the environment that is active, or that lacuna is installed in.
+/// The copies of CUPTI among the Python packages of the environment that is active, or that lacuna
+/// is installed in.
 std::string cuptiOfPackages() {
   std::string found;
   std::error_code error;
@@ -279,7 +298,8 @@ int driverVersion() {
 void* openCupti() {
   for (const std::string& place : cuptiPlaces(driverVersion(), cuptiOfPackages())) {
     // CUPTI must never be unloaded.
-    if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
+    if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))
+      return library;
   }
   return nullptr;
 }
@@ -294,8 +314,11 @@ Finding cupti() {
   Finding finding{"cupti", "CUDA timeline (CUPTI)", State::Missing, {}, {}};
   void* library = openCupti();
   if (library == nullptr) {
-    finding.detail = "libcupti was not found, so kernels, copies and CUDA calls cannot be recorded.";
-    finding.remedy = "pip install nvidia-cuda-cupti in the environment of the program, or install the CUDA toolkit.";
+    finding.detail =
+        "libcupti was not found, so kernels, copies and CUDA calls cannot be recorded.";
+    finding.remedy =
+        "pip install nvidia-cuda-cupti in the environment of the program, or install the CUDA "
+        "toolkit.";
     return finding;
   }
   std::uint32_t version = 0;
@@ -307,7 +330,8 @@ Finding cupti() {
   const int code = subscribe != nullptr ? subscribe(
                                               &subscriber, [] {}, nullptr)
                                         : -1;
-  finding.detail = fmt::format("CUPTI API {} ({}) is there", version, fileOf(reinterpret_cast<const void*>(get)));
+  finding.detail = fmt::format("CUPTI API {} ({}) is there", version,
+                               fileOf(reinterpret_cast<const void*>(get)));
   constexpr int kNotInitialised = 15;
   constexpr int kUnknown = 999;
   constexpr int kHeldByAnother = 39;
@@ -318,13 +342,16 @@ Finding cupti() {
     takenByAnother("CUDA_INJECTION64_PATH", finding);
   } else if (code == kHeldByAnother) {
     finding.detail += ", but another profiler holds it.";
-    finding.remedy = "End the other profiler (nsys, ncu, a framework's own profiler, DCGM) and try again.";
+    finding.remedy =
+        "End the other profiler (nsys, ncu, a framework's own profiler, DCGM) and try again.";
   } else if (code == kNotInitialised || code == kUnknown) {
-    finding.detail += ", but without a driver it cannot record; the host's side is recorded all the same.";
+    finding.detail +=
+        ", but without a driver it cannot record; the host's side is recorded all the same.";
     finding.remedy = "Record on a machine with an NVIDIA GPU and driver.";
   } else {
     finding.detail += fmt::format(", but refuses with code {}.", code);
-    finding.remedy = "Install the CUPTI of the driver's CUDA version, which the driver's line shows.";
+    finding.remedy =
+        "Install the CUPTI of the driver's CUDA version, which the driver's line shows.";
   }
   return finding;
 }
@@ -334,7 +361,8 @@ bool administers() {
   constexpr int kSysAdmin = 21;
   const std::string status = proc::read("/proc/self/status");
   const auto at = status.find("CapEff:");
-  return at != std::string::npos && (std::strtoull(status.c_str() + at + 7, nullptr, 16) >> kSysAdmin & 1) != 0;
+  return at != std::string::npos &&
+         (std::strtoull(status.c_str() + at + 7, nullptr, 16) >> kSysAdmin & 1) != 0;
 }
 
 Finding gpuCounters() {
@@ -347,8 +375,8 @@ Finding gpuCounters() {
     finding.state = State::Limited;
     finding.detail = "the driver keeps them for the administrator; tracing works without them.";
     finding.remedy =
-        "Load the module with NVreg_RestrictProfilingToAdminUsers=0, or record with CAP_SYS_ADMIN (as root; in a "
-        "container --cap-add SYS_ADMIN).";
+        "Load the module with NVreg_RestrictProfilingToAdminUsers=0, or record with CAP_SYS_ADMIN "
+        "(as root; in a container --cap-add SYS_ADMIN).";
   } else {
     finding.state = State::Works;
     finding.detail = "this user may read them.";
@@ -361,20 +389,22 @@ Finding gpuPower() {
   const gpu::Nvml nvml;
   finding.detail = nvml.why() + ".";
   if (nvml.gpus().empty()) {
-    finding.remedy = inContainer()
-                         ? "Start the container with --gpus all and NVIDIA_DRIVER_CAPABILITIES=utility,compute."
-                         : kInstallDriver;
+    finding.remedy =
+        inContainer()
+            ? "Start the container with --gpus all and NVIDIA_DRIVER_CAPABILITIES=utility,compute."
+            : kInstallDriver;
     return finding;
   }
   finding.state = State::Works;
-  finding.detail =
-      fmt::format("read ten times a second from {} GPU{}.", nvml.gpus().size(), nvml.gpus().size() == 1 ? "" : "s");
+  finding.detail = fmt::format("read ten times a second from {} GPU{}.", nvml.gpus().size(),
+                               nvml.gpus().size() == 1 ? "" : "s");
   return finding;
 }
 
 Finding place() {
   Finding finding{"container", "Surroundings", State::Works, {}, {}};
-  finding.detail = inContainer() ? "this is a container: processes outside it are not seen." : "not in a container.";
+  finding.detail = inContainer() ? "this is a container: processes outside it are not seen."
+                                 : "not in a container.";
   return finding;
 }
 
@@ -388,7 +418,8 @@ void limitOfFiles(Finding& finding) {
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   finding.state = State::Limited;
   finding.detail += fmt::format(
-      " Files may be {} long at most (ulimit -f): a longer trace breaks off{}.", prof::bytesText(limit.rlim_cur),
+      " Files may be {} long at most (ulimit -f): a longer trace breaks off{}.",
+      prof::bytesText(limit.rlim_cur),
       limit.rlim_cur < kLeastFile ? ", and processes with so low a limit record nothing" : "");
   finding.remedy += finding.remedy.empty() ? "ulimit -f unlimited" : "; and ulimit -f unlimited";
 }
@@ -407,7 +438,8 @@ Finding output() {
     finding.detail = fmt::format("{} has {} free.", folder.string(), prof::bytesText(bytes));
     if (bytes < kLittleRoom) {
       finding.state = State::Limited;
-      finding.detail += bytes < kLeastFile ? " Most traces need more." : " A long run may fill that.";
+      finding.detail +=
+          bytes < kLeastFile ? " Most traces need more." : " A long run may fill that.";
       finding.remedy = "Make room, or name a file elsewhere: lacuna run -o FILE.lcn -- PROGRAM";
     }
     limitOfFiles(finding);
@@ -417,14 +449,16 @@ Finding output() {
 
 /// The leftovers of killed runs.
 Finding leftovers() {
-  Finding finding{"leftovers", "What killed runs left", State::Works, "nothing of this user's.", {}};
+  Finding finding{
+      "leftovers", "What killed runs left", State::Works, "nothing of this user's.", {}};
   std::uint64_t bytes = 0;
   std::size_t orphans = 0;
   std::vector<std::string> words;
   std::vector<std::string> remedies;
   for (const prof::Leftover& leftover : prof::findLeftovers()) {
     const bool orphan = leftover.state == prof::Leftover::State::Orphan;
-    words.push_back(fmt::format("{} ({}{})", leftover.folder.string(), prof::bytesText(leftover.bytes),
+    words.push_back(fmt::format("{} ({}{})", leftover.folder.string(),
+                                prof::bytesText(leftover.bytes),
                                 orphan ? "" : fmt::format(", of {}", leftover.recording.string())));
     bytes += leftover.bytes;
     orphans += orphan ? 1 : 0;
@@ -461,7 +495,8 @@ std::vector<Cleaned> cleanUp() {
   for (const prof::Leftover& leftover : prof::findLeftovers()) {
     if (leftover.state != prof::Leftover::State::Orphan) continue;
     const prof::Status removed = prof::removeLeftover(leftover);
-    all.push_back({leftover.folder, leftover.bytes, removed ? std::string() : removed.error().message});
+    all.push_back(
+        {leftover.folder, leftover.bytes, removed ? std::string() : removed.error().message});
   }
   return all;
 }

@@ -85,8 +85,9 @@ void FlightRecorder::watchSteps(Control& control) {
     const auto slow = steps_.add(process, durationNs);
     if (!slow || slowDumps_ >= kMostSlowDumps) return;
     ++slowDumps_;
-    dump(fmt::format("slow step of process {}: {}, usual {} ± {}", process, prof::timeText(slow->durationNs),
-                     prof::timeText(slow->medianNs), prof::timeText(slow->deviationNs)));
+    dump(fmt::format("slow step of process {}: {}, usual {} ± {}", process,
+                     prof::timeText(slow->durationNs), prof::timeText(slow->medianNs),
+                     prof::timeText(slow->deviationNs)));
   });
 }
 

@@ -22,16 +22,19 @@ namespace lacuna::collector {
 /// OUT.dump-3.lcn of OUT.lcn.
 std::filesystem::path flightDumpName(const std::filesystem::path& output, std::uint32_t number);
 
-/// Writes what a ring recording holds, when asked or when a step is slow. Dumps are written by a thread of its own, one
-/// after the other; programs and supervisor go on meanwhile. Construct after SignalRelay.
+/// Writes what a ring recording holds, when asked or when a step is slow. Dumps are written by a
+/// thread of its own, one after the other; programs and supervisor go on meanwhile. Construct after
+/// SignalRelay.
 class FlightRecorder {
  public:
-  FlightRecorder(std::filesystem::path recording, std::filesystem::path output, const RunOptions& options);
+  FlightRecorder(std::filesystem::path recording, std::filesystem::path output,
+                 const RunOptions& options);
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
   ~FlightRecorder();
 
-  /// Asks for a dump. Wishes that come before it is begun are one with it. `wish` numbers those from outside.
+  /// Asks for a dump. Wishes that come before it is begun are one with it. `wish` numbers those
+  /// from outside.
   void dump(const std::string& reason, std::uint32_t wish = 0);
   /// The outcome of the last wish from outside that is over.
   struct Answer {

@@ -46,8 +46,8 @@ void Hurry::endBy(int number) const {
   std::error_code error;
   if (std::filesystem::exists(recording_, error)) {
     const std::string text = fmt::format(
-        "lacuna: ended by a second signal before the trace was finished. The recorded events are kept: lacuna recover "
-        "{}\n",
+        "lacuna: ended by a second signal before the trace was finished. The recorded events are "
+        "kept: lacuna recover {}\n",
         recording_.string());
     (void)!write(STDERR_FILENO, text.data(), text.size());
   }

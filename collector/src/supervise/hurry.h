@@ -10,9 +10,9 @@
 
 namespace lacuna::collector {
 
-/// Takes the signals that ask for the end while a trace is finished (SIGINT, SIGTERM, SIGHUP, SIGQUIT), on a thread of
-/// its own. The first one leaves out what is not needed. The second one ends this process by that signal, and the
-/// recorded data stays for `lacuna recover`.
+/// Takes the signals that ask for the end while a trace is finished (SIGINT, SIGTERM, SIGHUP,
+/// SIGQUIT), on a thread of its own. The first one leaves out what is not needed. The second one
+/// ends this process by that signal, and the recorded data stays for `lacuna recover`.
 class Hurry {
  public:
   /// Signals that came before were the program's. Nobody else may relay while it is there.

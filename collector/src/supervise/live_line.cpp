@@ -26,23 +26,27 @@ std::size_t terminalWidth() {
 
 LiveLine::LiveLine(bool wanted) {
   const char* terminal = getenv("TERM");
-  active_ = wanted && isatty(STDERR_FILENO) != 0 && terminal != nullptr && std::strcmp(terminal, "dumb") != 0;
+  active_ = wanted && isatty(STDERR_FILENO) != 0 && terminal != nullptr &&
+            std::strcmp(terminal, "dumb") != 0;
 }
 
 void LiveLine::show(std::int64_t elapsedNs, const prof::DrainStats& stats, const char* state) {
   if (!active_) return;
-  put(fmt::format("lacuna: {} {} · {} events · {} dropped · {} · {} process{}", state, prof::timeText(elapsedNs),
-                  prof::scaledCount(stats.rows), prof::scaledCount(stats.dropped), prof::bytesText(stats.fileBytes),
-                  stats.living, stats.living == 1 ? "" : "es"));
+  put(fmt::format("lacuna: {} {} · {} events · {} dropped · {} · {} process{}", state,
+                  prof::timeText(elapsedNs), prof::scaledCount(stats.rows),
+                  prof::scaledCount(stats.dropped), prof::bytesText(stats.fileBytes), stats.living,
+                  stats.living == 1 ? "" : "es"));
 }
 
 void LiveLine::show(std::int64_t elapsedNs, std::size_t dumps, const char* state) {
   if (!active_) return;
-  put(fmt::format("lacuna: {} {} · {} dump{} written", state, prof::timeText(elapsedNs), dumps, dumps == 1 ? "" : "s"));
+  put(fmt::format("lacuna: {} {} · {} dump{} written", state, prof::timeText(elapsedNs), dumps,
+                  dumps == 1 ? "" : "s"));
 }
 
 void LiveLine::put(std::string line) {
-  // A line that wrapped could not be taken back. Columns are counted, and a character is never cut in two.
+  // A line that wrapped could not be taken back. Columns are counted, and a character is never cut
+  // in two.
   std::size_t columns = 0;
   const std::size_t width = terminalWidth() - 1;
   for (std::size_t i = 0; i < line.size(); ++i) {

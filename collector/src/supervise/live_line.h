@@ -9,8 +9,8 @@
 
 namespace lacuna::collector {
 
-/// The one line that `lacuna run` keeps up to date on standard error while it records. Silent where that is no
-/// terminal.
+/// The one line that `lacuna run` keeps up to date on standard error while it records. Silent where
+/// that is no terminal.
 class LiveLine {
  public:
   explicit LiveLine(bool wanted);

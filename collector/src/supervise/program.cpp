@@ -36,7 +36,8 @@ class ImageFile {
     if (fd_ >= 0) ::close(fd_);
   }
   bool read(std::uint64_t offset, void* into, std::size_t bytes) const {
-    return fd_ >= 0 && pread(fd_, into, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+    return fd_ >= 0 &&
+           pread(fd_, into, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
   }
   [[nodiscard]] std::string head(std::size_t bytes) const {
     std::string text(bytes, '\0');
@@ -60,7 +61,8 @@ prof::Result<fs::path> locate(const std::string& name) {
     if (!fs::exists(name, error)) {
       return prof::Error{fmt::format("there is no program '{}'. Check the path after '--'.", name)};
     }
-    if (fs::is_directory(name, error)) return prof::Error{fmt::format("'{}' is a folder, not a program.", name)};
+    if (fs::is_directory(name, error))
+      return prof::Error{fmt::format("'{}' is a folder, not a program.", name)};
     return fs::path(name);
   }
   const char* searchPath = std::getenv("PATH");
@@ -74,7 +76,8 @@ prof::Result<fs::path> locate(const std::string& name) {
   }
   if (!unusable.empty()) return unusable;
   std::string hint = isFile(name) ? fmt::format(" (did you mean ./{}?)", name) : "";
-  return prof::Error{fmt::format("no program '{}' was found on the PATH{}. Give its path after '--'.", name, hint)};
+  return prof::Error{fmt::format(
+      "no program '{}' was found on the PATH{}. Give its path after '--'.", name, hint)};
 }
 
 /// The first word after "#!", or empty. `/usr/bin/env python` counts as python.
@@ -94,9 +97,11 @@ std::string interpreterOf(const std::string& head) {
 /// A program that can be run by itself has no name as a library; the system's loader has one.
 bool hasLibraryName(const Elf64_Phdr& dynamic, const ImageFile& file) {
   Elf64_Dyn entry;
-  for (std::size_t at = 0; at + sizeof(entry) <= std::min<std::size_t>(dynamic.p_filesz, kMostDynamic);
+  for (std::size_t at = 0;
+       at + sizeof(entry) <= std::min<std::size_t>(dynamic.p_filesz, kMostDynamic);
        at += sizeof(entry)) {
-    if (!file.read(dynamic.p_offset + at, &entry, sizeof(entry)) || entry.d_tag == DT_NULL) return false;
+    if (!file.read(dynamic.p_offset + at, &entry, sizeof(entry)) || entry.d_tag == DT_NULL)
+      return false;
     if (entry.d_tag == DT_SONAME) return true;
   }
   return false;
@@ -111,7 +116,8 @@ void inspectElf(const std::string& head, const ImageFile& file, Program& program
 #else
   constexpr auto kMachine = EM_AARCH64;
 #endif
-  program.foreignArchitecture = header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine;
+  program.foreignArchitecture =
+      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine;
   if (program.foreignArchitecture) return;
   bool interpreter = false;
   bool loader = false;
@@ -130,14 +136,17 @@ Privilege privilegeOf(const fs::path& path) {
   struct statvfs where {};
   if (stat(path.c_str(), &info) != 0) return Privilege::None;
   if (statvfs(path.c_str(), &where) == 0 && (where.f_flag & ST_NOSUID) != 0) return Privilege::None;
-  // So it is in many containers. A program with capabilities counts as one with rights of its own all the same.
+  // So it is in many containers. A program with capabilities counts as one with rights of its own
+  // all the same.
   if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1) {
     if ((info.st_mode & S_ISUID) != 0 && info.st_uid != getuid()) return Privilege::UserId;
     constexpr mode_t kSetGroup = S_ISGID | S_IXGRP;
-    if ((info.st_mode & kSetGroup) == kSetGroup && info.st_gid != getgid()) return Privilege::GroupId;
+    if ((info.st_mode & kSetGroup) == kSetGroup && info.st_gid != getgid())
+      return Privilege::GroupId;
   }
   // Root has all capabilities anyway.
-  const bool capable = getuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
+  const bool capable =
+      getuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
   return capable ? Privilege::Capabilities : Privilege::None;
 }
 
@@ -156,14 +165,16 @@ void inspect(const fs::path& path, Program& program, int depth) {
 bool liesWhereNothingRuns(const fs::path& path) {
   struct stat info {};
   struct statvfs where {};
-  const bool allowed = stat(path.c_str(), &info) == 0 && (info.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
+  const bool allowed =
+      stat(path.c_str(), &info) == 0 && (info.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
   return allowed && statvfs(path.c_str(), &where) == 0 && (where.f_flag & ST_NOEXEC) != 0;
 }
 
 std::string noteOf(const std::string& program, Privilege privilege) {
   const auto note = [&](const char* what, const char* remedy) {
-    return fmt::format("{} {}: it runs with other rights than yours, so the recorder stays out of it. Remedy: {}.",
-                       program, what, remedy);
+    return fmt::format(
+        "{} {}: it runs with other rights than yours, so the recorder stays out of it. Remedy: {}.",
+        program, what, remedy);
   };
   switch (privilege) {
     case Privilege::UserId:
@@ -181,15 +192,15 @@ std::vector<std::string> Program::limits() const {
   std::vector<std::string> notes;
   if (privilege != Privilege::None) notes.push_back(noteOf(image.string(), privilege));
   if (foreignArchitecture) {
-    notes.push_back(fmt::format(
-        "{} is built for another architecture than this lacuna, so NVTX and CUDA events cannot be recorded. "
-        "Remedy: run a 64-bit build of it.",
-        image.string()));
+    notes.push_back(
+        fmt::format("{} is built for another architecture than this lacuna, so NVTX and CUDA "
+                    "events cannot be recorded. Remedy: run a 64-bit build of it.",
+                    image.string()));
   }
   if (staticBinary) {
     notes.push_back(
-        fmt::format("{} is statically linked and cannot load the recorder, so NVTX and CUDA events cannot be recorded "
-                    "(CPU samples can). Remedy: link it dynamically.",
+        fmt::format("{} is statically linked and cannot load the recorder, so NVTX and CUDA events "
+                    "cannot be recorded (CPU samples can). Remedy: link it dynamically.",
                     image.string()));
   }
   return notes;
@@ -227,15 +238,16 @@ bool isElf(const fs::path& file) {
 }
 
 prof::Result<Program> findProgram(const std::string& name) {
-  if (name.empty()) return prof::Error{"no program was given. Put it after '--': lacuna run -- ./train"};
+  if (name.empty())
+    return prof::Error{"no program was given. Put it after '--': lacuna run -- ./train"};
   auto path = locate(name);
   if (!path) return path.error();
   if (access(path->c_str(), X_OK) != 0) {
     const std::string why = std::strerror(errno);
-    return prof::Error{fmt::format("{} cannot be executed: {}", path->string(),
-                                   liesWhereNothingRuns(*path)
-                                       ? "its file system is mounted noexec. Remedy: copy it elsewhere"
-                                       : fmt::format("{}. Remedy: chmod +x {}", why, path->string()))};
+    return prof::Error{fmt::format(
+        "{} cannot be executed: {}", path->string(),
+        liesWhereNothingRuns(*path) ? "its file system is mounted noexec. Remedy: copy it elsewhere"
+                                    : fmt::format("{}. Remedy: chmod +x {}", why, path->string()))};
   }
   Program program;
   program.path = *path;

@@ -27,7 +27,8 @@ struct Program {
   [[nodiscard]] std::vector<std::string> limits() const;
 };
 
-/// The image that the kernel has loaded, by its file; one that cannot be read is taken for one that can be recorded.
+/// The image that the kernel has loaded, by its file; one that cannot be read is taken for one that
+/// can be recorded.
 Program inspectImage(const std::filesystem::path& image);
 /// In two words why no recorder enters it, and what helps; both empty where one does.
 struct Obstacle {
@@ -40,7 +41,8 @@ bool beginsAsElf(std::string_view content);
 /// A program or library, whatever else is wrong with it.
 bool isElf(const std::filesystem::path& file);
 
-/// Finds `name` the way execvp does. Fails with a remedy where it is missing, a folder, or not executable.
+/// Finds `name` the way execvp does. Fails with a remedy where it is missing, a folder, or not
+/// executable.
 prof::Result<Program> findProgram(const std::string& name);
 
 }  // namespace lacuna::collector

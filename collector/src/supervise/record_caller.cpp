@@ -60,7 +60,8 @@ prof::Result<ChildEnvironment> environmentOf(const RunOptions& options, const fs
   auto environment = childEnvironment(environ, injection, session, options.sources);
   if (!environment) return environment;
   if (environment->nvtxTaken) {
-    return prof::Error{fmt::format("this program cannot record itself: {}", environment->notes.front())};
+    return prof::Error{
+        fmt::format("this program cannot record itself: {}", environment->notes.front())};
   }
   if (options.pythonHook == PythonHook::Off) return environment;
   if (auto status = addPythonHook(*environment, injection); !status) return status.error();
@@ -83,14 +84,16 @@ class CallersRecording {
     auto injection = findInjection();
     if (!injection) return injection.error();
     if (auto status = make(); !status) return status;
-    const auto environment = environmentOf(options_, *injection,
-                                           {fmt::format("{}={}", prof::kRecordingVariable, recording_.string()),
-                                            fmt::format("{}={}", kControlVariable, control_->path().string())});
+    const auto environment =
+        environmentOf(options_, *injection,
+                      {fmt::format("{}={}", prof::kRecordingVariable, recording_.string()),
+                       fmt::format("{}={}", kControlVariable, control_->path().string())});
     if (!environment) return environment.error();
     if (const auto cost = measureSelfCost(*injection); cost) {
       drainer_->with([&](prof::Drainer::Access& trace) { appendSelfCost(*cost, trace.writer()); });
     }
-    if (auto status = drainer_->moveTo(trace_, options_.replace ? prof::Existing::Replace : prof::Existing::Keep);
+    if (auto status = drainer_->moveTo(
+            trace_, options_.replace ? prof::Existing::Replace : prof::Existing::Keep);
         !status) {
       return status;
     }
@@ -111,8 +114,8 @@ class CallersRecording {
     made_ = false;  // a trace that could not be written leaves what `lacuna recover` needs
     const auto status = drainer_->finish();
     if (status) return drainer_->stats();
-    return prof::Error{fmt::format("{}. The recorded data is kept. Remedy: lacuna recover {}", status.error().message,
-                                   recording_.string())};
+    return prof::Error{fmt::format("{}. The recorded data is kept. Remedy: lacuna recover {}",
+                                   status.error().message, recording_.string())};
   }
 
  private:

@@ -21,7 +21,8 @@ namespace {
 /// Tens of millions of frames.
 constexpr off_t kMostJournal = off_t{1} << 30;
 
-/// Empty where there is none, and nothing where what has its name cannot be read: it may be a pipe or a link, too.
+/// Empty where there is none, and nothing where what has its name cannot be read: it may be a pipe
+/// or a link, too.
 std::optional<std::string> readJournal(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return errno == ENOENT ? std::optional(std::string()) : std::nullopt;
@@ -38,12 +39,13 @@ std::optional<std::string> readJournal(const std::filesystem::path& path) {
 
 }  // namespace
 
-prof::Result<prof::DrainStats> recover(const std::filesystem::path& directory, const std::filesystem::path& output,
-                                       bool keep, prof::Existing existing) {
+prof::Result<prof::DrainStats> recover(const std::filesystem::path& directory,
+                                       const std::filesystem::path& output, bool keep,
+                                       prof::Existing existing) {
   const std::optional<std::string> journal = readJournal(sampler::Journal::framesOf(directory));
   const auto addStacks = [&](prof::Drainer::Access& access) {
-    // Frames are in the journal before they are in the trace. Frames that the trace does not know yet belong to lost
-    // samples, and others will get their numbers.
+    // Frames are in the journal before they are in the trace. Frames that the trace does not know
+    // yet belong to lost samples, and others will get their numbers.
     sampler::Stacks stacks;
     if (journal && journal->empty()) return;
     if (!journal || !stacks.load(*journal, access.newFrame())) {

@@ -46,7 +46,8 @@ constexpr int kPollEveryMs = 100;
 constexpr int kPollOftenEveryMs = 50;
 /// Number of programs that a note names among those that could not be recorded.
 constexpr std::size_t kImagesListed = 8;
-/// Share of the run; what lived less is a tool that somebody called in passing, as Python calls ldconfig.
+/// Share of the run; what lived less is a tool that somebody called in passing, as Python calls
+/// ldconfig.
 constexpr double kMatters = 0.01;
 
 /// Programs that could not be recorded.
@@ -57,11 +58,13 @@ struct Unable {
   [[nodiscard]] std::string text() const {
     const std::size_t listed = std::min(programs.size(), kImagesListed);
     const std::size_t more = programs.size() - listed;
-    return fmt::format("{} program{} could not be recorded: {}{}. NVTX and CUDA events of {} are missing. Remedy: {}.",
-                       programs.size(), programs.size() == 1 ? "" : "s",
-                       fmt::join(programs.data(), programs.data() + listed, ", "),
-                       more > 0 ? fmt::format(" and {} more", more) : "", programs.size() == 1 ? "it" : "them",
-                       fmt::join(remedies, "; "));
+    return fmt::format(
+        "{} program{} could not be recorded: {}{}. NVTX and CUDA events of {} are missing. Remedy: "
+        "{}.",
+        programs.size(), programs.size() == 1 ? "" : "s",
+        fmt::join(programs.data(), programs.data() + listed, ", "),
+        more > 0 ? fmt::format(" and {} more", more) : "", programs.size() == 1 ? "it" : "them",
+        fmt::join(remedies, "; "));
   }
 };
 
@@ -103,18 +106,21 @@ class Supervisor {
     rawCapture_ = fs::absolute(options_.rawCapture, error);
     if (rawCapture_.string().find(',') != std::string::npos) {
       return prof::Error{fmt::format(
-          "--raw-capture {}: a comma cannot be in the folder's name. Remedy: choose another.", rawCapture_.string())};
+          "--raw-capture {}: a comma cannot be in the folder's name. Remedy: choose another.",
+          rawCapture_.string())};
     }
     fs::create_directories(rawCapture_, error);
     if (!fs::is_directory(rawCapture_, error) || access(rawCapture_.c_str(), W_OK) != 0) {
       return prof::Error{fmt::format(
-          "--raw-capture {}: cannot write there. Remedy: choose a folder that you may write.", rawCapture_.string())};
+          "--raw-capture {}: cannot write there. Remedy: choose a folder that you may write.",
+          rawCapture_.string())};
     }
     if (isRawCapture(rawCapture_)) {
-      return prof::Error{fmt::format(
-          "--raw-capture {}: holds what another run captured, which lacuna convert could not separate from this "
-          "run's. Remedy: choose a folder for each run, or delete the files there.",
-          rawCapture_.string())};
+      return prof::Error{
+          fmt::format("--raw-capture {}: holds what another run captured, which lacuna convert "
+                      "could not separate from this run's. Remedy: choose a folder for each run, "
+                      "or delete the files there.",
+                      rawCapture_.string())};
     }
     return {};
   }
@@ -136,7 +142,8 @@ class Supervisor {
       return control.error();
     }
     control_ = std::make_unique<ControlFile>(std::move(*control));
-    if (!options_.captureRange.empty()) captures_ = std::make_unique<CaptureWatch>(*control_->operator->());
+    if (!options_.captureRange.empty())
+      captures_ = std::make_unique<CaptureWatch>(*control_->operator->());
     const bool waits = options_.delayNs > 0 || !options_.captureRange.empty();
     (*control_)->enabled.store(waits ? 0 : 1);
     if (options_.ringBytes != 0) {
@@ -154,10 +161,11 @@ class Supervisor {
   }
 
   std::vector<std::string> sessionVariables() const {
-    std::vector<std::string> variables{fmt::format("{}={}", prof::kRecordingVariable, recording_.string()),
-                                       fmt::format("{}={}", kControlVariable, control_->path().string()),
-                                       fmt::format("{}={}", kCaptureVariable, options_.captureRange),
-                                       fmt::format("{}={}", kStepVariable, stepVariable())};
+    std::vector<std::string> variables{
+        fmt::format("{}={}", prof::kRecordingVariable, recording_.string()),
+        fmt::format("{}={}", kControlVariable, control_->path().string()),
+        fmt::format("{}={}", kCaptureVariable, options_.captureRange),
+        fmt::format("{}={}", kStepVariable, stepVariable())};
     if (!options_.settings.empty()) {
       variables.push_back(fmt::format("{}={}", kSettingsVariable, settingsText(options_.settings)));
       variables.push_back(fmt::format("{}={}", kOutcomesVariable, outcomesFile().string()));
@@ -170,9 +178,11 @@ class Supervisor {
   prof::Status addExtras(ChildEnvironment& environment, const fs::path& injection) {
     if (!options_.rawCapture.empty()) addRawCapture(environment, rawCapture_);
     if (sampler_.use == Sampler::Timer) {
-      auto status = addTimerSampler(environment, injection, prof::segmentFolder(recording_), options_.samplePeriodNs);
+      auto status = addTimerSampler(environment, injection, prof::segmentFolder(recording_),
+                                    options_.samplePeriodNs);
       if (!status && options_.sampler == Sampler::Timer) return status;
-      if (!status) sampler_ = {Sampler::Proc, fmt::format("{}; {}", sampler_.why, status.error().message)};
+      if (!status)
+        sampler_ = {Sampler::Proc, fmt::format("{}; {}", sampler_.why, status.error().message)};
     }
     if (options_.pythonHook == PythonHook::Off) return {};
     if (auto status = addPythonHook(environment, injection); !status) {
@@ -181,7 +191,8 @@ class Supervisor {
       return {};
     }
     addDetail(environment, options_.detail);
-    if (drainer_ && samplesPython(options_)) addPythonFrames(environment, prof::segmentFolder(recording_));
+    if (drainer_ && samplesPython(options_))
+      addPythonFrames(environment, prof::segmentFolder(recording_));
     return {};
   }
 
@@ -201,10 +212,13 @@ class Supervisor {
     drainer_->with([&](prof::Drainer::Access& trace) {
       prof::Writer& out = trace.writer();
       const auto log = [&](prof::LogLevel level, const std::string& text) {
-        out.append(
-            prof::LogLine{.timeNs = nowNs(), .level = level, .source = out.intern("lacuna"), .text = out.intern(text)});
+        out.append(prof::LogLine{.timeNs = nowNs(),
+                                 .level = level,
+                                 .source = out.intern("lacuna"),
+                                 .text = out.intern(text)});
       };
-      for (; logged_ < report_.notes.size(); ++logged_) log(prof::LogLevel::Warning, report_.notes[logged_]);
+      for (; logged_ < report_.notes.size(); ++logged_)
+        log(prof::LogLevel::Warning, report_.notes[logged_]);
       for (const std::string& aside : std::exchange(asides_, {})) log(prof::LogLevel::Info, aside);
     });
   }
@@ -243,22 +257,24 @@ class Supervisor {
         const Obstacle obstacle = obstacleOf(inspectImage(way));
         if (!obstacle.what.empty()) obstacles_[image] = obstacle;
       };
-      watcher_ = std::make_unique<sampler::Watcher>(options_, *drainer_, *control_->operator->(), recording_, sampler_,
-                                                    inspect);
+      watcher_ = std::make_unique<sampler::Watcher>(options_, *drainer_, *control_->operator->(),
+                                                    recording_, sampler_, inspect);
       request.beforeExec = [this](pid_t child) { watcher_->start(child); };
     }
     auto pid = spawn(request);
     if (!pid) return pid.error();
     child_ = *pid;
     if (!drainer_) return {};
-    // The program runs by now, and is not to suffer from what fails here: it is tried again at the end.
+    // The program runs by now, and is not to suffer from what fails here: it is tried again at the
+    // end.
     named_ = drainer_->moveTo(report_.output, existingOf(options_)).ok();
     drainer_->start();
     return {};
   }
 
   void supervise() {
-    const bool timed = flight_ != nullptr || captures_ != nullptr || options_.delayNs > 0 || options_.durationNs > 0;
+    const bool timed = flight_ != nullptr || captures_ != nullptr || options_.delayNs > 0 ||
+                       options_.durationNs > 0;
     bool over = false;
     while (!over) {
       pollfd wake{signals_.fd(), POLLIN, 0};
@@ -291,16 +307,17 @@ class Supervisor {
     if (user == geteuid() || user == 0 || otherUser_) return;
     report_.explained = otherUser_ = true;
     report_.notes.push_back(
-        fmt::format("process {} ran as user {}, who cannot reach the recording of user {}: what such processes did is "
-                    "missing, unless they had begun to record before they changed users. Remedy: start lacuna run "
-                    "itself as user {}.",
+        fmt::format("process {} ran as user {}, who cannot reach the recording of user {}: what "
+                    "such processes did is missing, unless they had begun to record before they "
+                    "changed users. Remedy: start lacuna run itself as user {}.",
                     pid, user, geteuid(), user));
   }
 
   void handleSignals(const std::vector<int>& seen) {
     for (const int number : seen) {
       if (number == SIGUSR2 && options_.dumpOn.signal) dump("SIGUSR2");
-      const bool stop = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+      const bool stop =
+          number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
       if (stop && !running_ && !signals_.wasIgnored(number)) interrupted_ = true;
     }
   }
@@ -374,16 +391,17 @@ class Supervisor {
     std::error_code error;
     const bool kept = recordingIsThere();
     if (!kept && !fs::exists(report_.output, error)) {
-      report_.failure =
-          fmt::format("{} is gone: it was deleted or moved while it was written", report_.output.string());
+      report_.failure = fmt::format("{} is gone: it was deleted or moved while it was written",
+                                    report_.output.string());
     } else if (!kept && !status) {
       report_.failure = fmt::format(
-          "{} is gone: it was deleted or moved while the program ran. {} has what processes recorded that "
-          "had begun before",
+          "{} is gone: it was deleted or moved while the program ran. {} has what processes "
+          "recorded that had begun before",
           recording_.string(), report_.output.string());
     } else if (!status) {
-      report_.failure = fmt::format("{}. The recorded events are kept; when that is mended: lacuna recover {}",
-                                    status.error().message, recording_.string());
+      report_.failure =
+          fmt::format("{}. The recorded events are kept; when that is fixed: lacuna recover {}",
+                      status.error().message, recording_.string());
     }
   }
 
@@ -393,19 +411,22 @@ class Supervisor {
     report_.stats = drainer_->stats();
     drainer_.reset();
     control_.reset();
-    report_.failure = fmt::format("{}. The recorded events are kept; when that is mended: lacuna recover {}",
-                                  (flushed ? why : flushed).error().message, recording_.string());
+    report_.failure =
+        fmt::format("{}. The recorded events are kept; when that is fixed: lacuna recover {}",
+                    (flushed ? why : flushed).error().message, recording_.string());
   }
 
   /// The outcome of each setting is in the trace too, for later comparisons of traces.
   void noteSettings() {
     const auto outcomes = readOutcomes(outcomesFile());
-    for (const Setting& setting : options_.settings) report_.settings.push_back(describe(setting, outcomes));
+    for (const Setting& setting : options_.settings)
+      report_.settings.push_back(describe(setting, outcomes));
     if (flight_) return;
     for (const SettingLine& line : report_.settings) {
       drainer_->with([&](prof::Drainer::Access& trace) {
         prof::Writer& out = trace.writer();
-        out.append(prof::Environment{.key = out.intern("set." + line.name), .value = out.intern(line.text)});
+        out.append(prof::Environment{.key = out.intern("set." + line.name),
+                                     .value = out.intern(line.text)});
       });
     }
   }
@@ -415,20 +436,20 @@ class Supervisor {
     const prof::TimeNs joinedNs = report_.stats.firstJoinNs - startNs_;
     if (options_.durationNs == 0 || report_.stats.firstJoinNs == 0) return;
     if (joinedNs <= options_.delayNs + options_.durationNs) return;
-    report_.notes.push_back(fmt::format(
-        "no NVTX or CUDA event was recorded: the first process with an event began {} after the start, when "
-        "--duration was over. Remedy: a longer --duration",
-        prof::timeText(joinedNs)));
+    report_.notes.push_back(
+        fmt::format("no NVTX or CUDA event was recorded: the first process with an event began {} "
+                    "after the start, when --duration was over. Remedy: a longer --duration",
+                    prof::timeText(joinedNs)));
   }
 
   void noteTruncated() {
     if (report_.stats.truncated == 0) return;
     report_.explained = true;
-    report_.notes.push_back(fmt::format(
-        "{} process{} shortened the file that held {} events, and lost what it held. Remedy: leave alone what "
-        "lies in {}.",
-        report_.stats.truncated, report_.stats.truncated == 1 ? "" : "es",
-        report_.stats.truncated == 1 ? "its" : "their", segments_.string()));
+    report_.notes.push_back(
+        fmt::format("{} process{} shortened the file that held {} events, and lost what it held. "
+                    "Remedy: leave alone what lies in {}.",
+                    report_.stats.truncated, report_.stats.truncated == 1 ? "" : "es",
+                    report_.stats.truncated == 1 ? "its" : "their", segments_.string()));
   }
 
   /// The trace's log has the message of each of them.
@@ -436,8 +457,9 @@ class Supervisor {
     const std::uint32_t others = report_.stats.unable > 0 ? report_.stats.unable - 1 : 0;
     if (why.empty()) return;
     report_.explained = true;
-    report_.notes.push_back(others == 0 ? why
-                                        : fmt::format("{}; nor could {} other{}", why, others, others == 1 ? "" : "s"));
+    report_.notes.push_back(
+        others == 0 ? why
+                    : fmt::format("{}; nor could {} other{}", why, others, others == 1 ? "" : "s"));
   }
 
   /// Notes the programs that were started and that no recorder can enter.
@@ -453,7 +475,9 @@ class Supervisor {
         obstacle = {"environment cleared", "leave it the variables that lacuna run sets"};
       }
       if (obstacle.what.empty()) continue;
-      Unable& into = static_cast<double>(livedNs) < kMatters * static_cast<double>(report_.wallNs) ? brief : unable;
+      Unable& into = static_cast<double>(livedNs) < kMatters * static_cast<double>(report_.wallNs)
+                         ? brief
+                         : unable;
       into.programs.push_back(fmt::format("{} ({})", image, obstacle.what));
       into.remedies.insert(obstacle.remedy);
     }
@@ -471,19 +495,21 @@ class Supervisor {
     report_.explained = true;
     report_.notes.push_back(
         options_.captureRange.empty()
-            ? "nothing was recorded: the program ended before --delay was over. Remedy: a shorter --delay"
-            : fmt::format("nothing was recorded: no NVTX range '{}' was opened. Remedy: give --capture-range the name "
-                          "of a range exactly as the program opens it.",
+            ? "nothing was recorded: the program ended before --delay was over. Remedy: a shorter "
+              "--delay"
+            : fmt::format("nothing was recorded: no NVTX range '{}' was opened. Remedy: give "
+                          "--capture-range the name of a range exactly as the program opens it.",
                           options_.captureRange));
   }
 
   /// A recorder that waits for slow steps must not wait in vain without a word.
   void noteNoSteps() {
     if (!options_.dumpOn.slowStep || (*control_)->stepCount.load() != 0) return;
-    const std::string name = options_.stepRange.empty() ? "step, train_step or ProfilerStep#…" : options_.stepRange;
+    const std::string name =
+        options_.stepRange.empty() ? "step, train_step or ProfilerStep#…" : options_.stepRange;
     report_.notes.push_back(fmt::format(
-        "no step was seen, so none could be slow: no NVTX range named {} was pushed. Remedy: give --step-range the "
-        "name of a range that the program pushes for each step",
+        "no step was seen, so none could be slow: no NVTX range named {} was pushed. Remedy: give "
+        "--step-range the name of a range that the program pushes for each step",
         name));
   }
 
@@ -500,11 +526,13 @@ class Supervisor {
     // Dumps that were written before or after one that failed are there all the same.
     if (const auto& failure = flight_->failure(); !failure && !recordingIsThere()) {
       report_.failure = fmt::format(
-          "{} is gone: it was deleted or moved while the program ran, and no dump can be written without it",
+          "{} is gone: it was deleted or moved while the program ran, and no dump can be written "
+          "without it",
           recording_.string());
     } else if (!failure) {
-      report_.failure = fmt::format("{}. The events in the rings are kept; when that is mended: lacuna recover {}",
-                                    failure.error().message, recording_.string());
+      report_.failure =
+          fmt::format("{}. The events in the rings are kept; when that is fixed: lacuna recover {}",
+                      failure.error().message, recording_.string());
       made_ = false;  // it stays
     }
     abandon();
@@ -542,11 +570,12 @@ class Supervisor {
   std::unique_ptr<prof::Drainer> drainer_;  ///< none for a flight recorder
   std::unique_ptr<FlightRecorder> flight_;
   std::size_t logged_ = 0;  ///< of the notes, those in the trace
-  /// Like notes, but for the trace's log alone: they took too little of the run to matter to the user who waits for its
-  /// end.
+  /// Like notes, but for the trace's log alone: they took too little of the run to matter to the
+  /// user who waits for its end.
   std::vector<std::string> asides_;
   sampler::Choice sampler_;
-  std::map<std::string, Obstacle> obstacles_;  ///< of files that programs executed; the watcher's until it has finished
+  std::map<std::string, Obstacle>
+      obstacles_;  ///< of files that programs executed; the watcher's until it has finished
   std::unique_ptr<sampler::Watcher> watcher_;
   pid_t child_ = 0;
   bool made_ = false;   ///< the recording is ours

@@ -18,7 +18,8 @@ std::optional<std::string> variableOf(int pid, const std::string& name) {
   return std::nullopt;
 }
 
-std::optional<std::string> mappedFileOf(int pid, const std::function<bool(const std::string&)>& matches) {
+std::optional<std::string> mappedFileOf(int pid,
+                                        const std::function<bool(const std::string&)>& matches) {
   std::ifstream file(fmt::format("/proc/{}/maps", pid));
   for (std::string line; std::getline(file, line);) {
     const auto at = line.find('/');
@@ -28,7 +29,9 @@ std::optional<std::string> mappedFileOf(int pid, const std::function<bool(const 
 }
 
 std::optional<std::string> ownControlOf(int pid) {
-  const auto isControl = [](const std::string& path) { return path.ends_with(".recording/control"); };
+  const auto isControl = [](const std::string& path) {
+    return path.ends_with(".recording/control");
+  };
   if (auto path = mappedFileOf(pid, isControl)) return path;
   return variableOf(pid, kControlVariable);
 }

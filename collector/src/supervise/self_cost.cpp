@@ -36,18 +36,21 @@ struct Payload {
 };
 
 nvtxPayloadSchemaEntry_t entry(const char* name, std::uint64_t position) {
-  return {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, name, nullptr, 0, position * sizeof(std::uint64_t), nullptr, nullptr};
+  return {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64,   name,    nullptr,
+          0, position * sizeof(std::uint64_t), nullptr, nullptr};
 }
 
 /// An event of the runtime's schema, which most events of a recording are.
 class Event {
  public:
-  Event(nvtxDomainHandle_t domain, const char* schemaName, const char* first, const char* second, const char* third)
+  Event(nvtxDomainHandle_t domain, const char* schemaName, const char* first, const char* second,
+        const char* third)
       : domain_(domain) {
     const nvtxPayloadSchemaEntry_t entries[] = {entry(first, 0), entry(second, 1), entry(third, 2)};
     nvtxPayloadSchemaAttr_t schema{};
     schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-                       NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                       NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                       NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
                        NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
     schema.name = schemaName;
     schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
@@ -77,7 +80,8 @@ class Event {
   nvtxEventAttributes_t event_{};
 };
 
-/// A program computes between its events, so that they find little of what they need in the caches next to the core.
+/// A program computes between its events, so that they find little of what they need in the caches
+/// next to the core.
 class OtherWork {
  public:
   void operator()() {
@@ -91,7 +95,8 @@ class OtherWork {
   std::vector<char> bytes_ = std::vector<char>(kBytes);
 };
 
-/// Time of an event and of reading the clock, after other work. A clock may tick in tens of nanoseconds: sums do not.
+/// Time of an event and of reading the clock, after other work. A clock may tick in tens of
+/// nanoseconds: sums do not.
 template <class Work>
 double medianNs(OtherWork& between, Work&& work) {
   std::array<double, kRounds> rounds{};
@@ -111,7 +116,8 @@ double medianNs(OtherWork& between, Work&& work) {
 
 /// In the child: becomes a recorded program and reports what its events took.
 [[noreturn]] void measure(const fs::path& injection, const fs::path& recording, int out) {
-  // The supervisor has every signal blocked by now; an injection that never returns must not hold the program up.
+  // The supervisor has every signal blocked by now; an injection that never returns must not hold
+  // the program up.
   signal(SIGALRM, SIG_DFL);
   sigset_t bell;
   sigemptyset(&bell);
@@ -167,7 +173,8 @@ std::optional<SelfCost> askChild(const fs::path& injection, const fs::path& reco
 
 std::optional<SelfCost> measureSelfCost(const fs::path& injection) {
   std::error_code error;
-  std::string folder = (fs::temp_directory_path(error) / fmt::format("{}XXXXXX", prof::kSelfPrefix)).string();
+  std::string folder =
+      (fs::temp_directory_path(error) / fmt::format("{}XXXXXX", prof::kSelfPrefix)).string();
   if (error || mkdtemp(folder.data()) == nullptr) return std::nullopt;
   // While it is locked, here or in the child, nobody takes it for an orphan.
   const Lock lock(folder);

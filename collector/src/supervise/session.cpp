@@ -29,20 +29,23 @@ struct Injected {
 
 prof::Result<Injected> load(const fs::path& library) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (handle == nullptr) return prof::Error{fmt::format("cannot load {}: {}", library.string(), dlerror())};
+  if (handle == nullptr)
+    return prof::Error{fmt::format("cannot load {}: {}", library.string(), dlerror())};
   Injected injected;
   injected.start = reinterpret_cast<decltype(injected.start)>(dlsym(handle, "lacunaInjectStart"));
   injected.stop = reinterpret_cast<decltype(injected.stop)>(dlsym(handle, "lacunaInjectStop"));
   if (injected.start == nullptr || injected.stop == nullptr) {
     return prof::Error{
-        fmt::format("{} is of another version of Lacuna. Remedy: install lacuna as a whole.", library.string())};
+        fmt::format("{} is of another version of Lacuna. Remedy: install lacuna as a whole.",
+                    library.string())};
   }
   return injected;
 }
 
-/// Gives this process the environment that childEnvironment() would give a child: its libraries find the listener.
-prof::Status adoptEnvironment(const fs::path& injection, const fs::path& directory, const Sources& sources,
-                              std::vector<std::string>& notes) {
+/// Gives this process the environment that childEnvironment() would give a child: its libraries
+/// find the listener.
+prof::Status adoptEnvironment(const fs::path& injection, const fs::path& directory,
+                              const Sources& sources, std::vector<std::string>& notes) {
   const auto session = {fmt::format("{}={}", prof::kRecordingVariable, directory.string())};
   auto environment = childEnvironment(environ, injection, session, sources);
   if (!environment) return environment.error();
@@ -63,13 +66,14 @@ std::vector<std::string> outOfReach(const Sources& sources) {
   constexpr std::string_view kRemedy = "Remedy: record it with lacuna run --trace";
   std::vector<std::string> notes;
   if (sources.samples) {
-    notes.push_back(
-        fmt::format("a program that records itself has no CPU samples and no thread states. {} samples", kRemedy));
+    notes.push_back(fmt::format(
+        "a program that records itself has no CPU samples and no thread states. {} samples",
+        kRemedy));
   }
   if (sources.counters) {
     notes.push_back(
-        fmt::format("a program that records itself has no counters of processes, threads and the GPU's power. {} "
-                    "counters",
+        fmt::format("a program that records itself has no counters of processes, threads and the "
+                    "GPU's power. {} counters",
                     kRemedy));
   }
   return notes;
@@ -119,15 +123,17 @@ prof::Result<Session> Session::start(const fs::path& file, const Options& option
   if (std::getenv(prof::kRecordingVariable) != nullptr || lacunaIsRecording() != 0) {
     return prof::Error{"this process is being recorded already; end that recording first"};
   }
-  auto injection = options.injection.empty() ? findInjection() : prof::Result<fs::path>(options.injection);
+  auto injection =
+      options.injection.empty() ? findInjection() : prof::Result<fs::path>(options.injection);
   if (!injection) return injection.error();
   if (auto status = checkInjection(*injection); !status) return status.error();
   std::error_code error;
   const fs::path library = fs::absolute(*injection, error);
   const fs::path folder = fs::absolute(file, error).parent_path();
   if (!fs::is_directory(folder, error)) {
-    return prof::Error{fmt::format("cannot write {}: there is no folder {}. Remedy: create it, or choose another file.",
-                                   file.string(), folder.string())};
+    return prof::Error{fmt::format(
+        "cannot write {}: there is no folder {}. Remedy: create it, or choose another file.",
+        file.string(), folder.string())};
   }
   const auto injected = load(library);
   if (!injected) return injected.error();
@@ -139,10 +145,12 @@ prof::Result<Session> Session::start(const fs::path& file, const Options& option
   if (auto status = prof::createRecording(directory, recording); !status) return status.error();
   std::vector<std::string> notes = outOfReach(options.sources);
   auto status = adoptEnvironment(library, directory, options.sources, notes);
-  // Both recorders of this process join: the one of the annotations, and the one of lacuna/prof/prof.h.
+  // Both recorders of this process join: the one of the annotations, and the one of
+  // lacuna/prof/prof.h.
   const int code = status ? injected->start(directory.c_str(), options.sources.cuda ? 1 : 0) : 0;
   if (status && code != 0) {
-    status = prof::Error{fmt::format("{}: this process cannot record: {}", directory.string(), std::strerror(-code))};
+    status = prof::Error{fmt::format("{}: this process cannot record: {}", directory.string(),
+                                     std::strerror(-code))};
   }
   const auto abandon = [&] {
     unsetenv(prof::kRecordingVariable);
@@ -162,7 +170,8 @@ prof::Result<Session> Session::start(const fs::path& file, const Options& option
     return drainer.error();
   }
   drainer->start();
-  return Session(std::unique_ptr<Impl>(new Impl{std::move(*drainer), *injected, getpid(), true, {}, std::move(notes)}));
+  return Session(std::unique_ptr<Impl>(
+      new Impl{std::move(*drainer), *injected, getpid(), true, {}, std::move(notes)}));
 }
 
 prof::Status Session::flush() {

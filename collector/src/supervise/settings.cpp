@@ -18,7 +18,8 @@
 namespace lacuna::collector {
 namespace {
 
-/// Limits of one file. A line of the hook has some hundred bytes, and counts double from one line to the next.
+/// Limits of one file. A line of the hook has some hundred bytes, and counts double from one line
+/// to the next.
 constexpr std::size_t kMostLines = 20'000;
 constexpr std::size_t kMostLineBytes = 4096;
 /// Number of places that a line for people names.
@@ -74,8 +75,11 @@ std::string counted(std::uint64_t count, std::string_view thing) {
 std::string placesOf(const std::set<std::string>& sites) {
   if (sites.empty()) return {};
   const std::size_t listed = std::min(sites.size(), kPlacesListed);
-  const std::string more = sites.size() > listed ? fmt::format(" and {} more", sites.size() - listed) : "";
-  return fmt::format(" ({}{})", fmt::join(sites.begin(), std::next(sites.begin(), std::ptrdiff_t(listed)), ", "), more);
+  const std::string more =
+      sites.size() > listed ? fmt::format(" and {} more", sites.size() - listed) : "";
+  return fmt::format(
+      " ({}{})", fmt::join(sites.begin(), std::next(sites.begin(), std::ptrdiff_t(listed)), ", "),
+      more);
 }
 
 /// All outcomes of one kind that differ in their place alone.
@@ -124,7 +128,8 @@ std::string settingsText(std::span<const Setting> settings) {
 std::vector<SettingOutcome> readOutcomes(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   // By process and all fields but the count: the last line of each counts.
-  std::map<std::tuple<std::string, Kind, std::string, std::string, std::string, std::string, std::string>,
+  std::map<std::tuple<std::string, Kind, std::string, std::string, std::string, std::string,
+                      std::string>,
            std::uint64_t>
       counts;
   std::string line;
@@ -136,9 +141,10 @@ std::vector<SettingOutcome> readOutcomes(const std::filesystem::path& file) {
     const auto kind = kindOf(word);
     std::uint64_t count = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), count);
-    if (!kind || error != std::errc() || end != number.data() + number.size() || count > UINT32_MAX) continue;
-    counts[{std::string(process), *kind, std::string(setting), std::string(thing), std::string(was), std::string(site),
-            std::string(why)}] = count;
+    if (!kind || error != std::errc() || end != number.data() + number.size() || count > UINT32_MAX)
+      continue;
+    counts[{std::string(process), *kind, std::string(setting), std::string(thing), std::string(was),
+            std::string(site), std::string(why)}] = count;
   }
   std::vector<SettingOutcome> outcomes;
   for (const auto& [key, count] : counts) {

@@ -9,9 +9,9 @@
 
 namespace lacuna::collector {
 
-/// Takes the signals that arrive at this process instead of their default action. One per process; the caller's mask
-/// comes back when it is destroyed. Construct before any thread is started, so that threads inherit the blocked
-/// signals.
+/// Takes the signals that arrive at this process instead of their default action. One per process;
+/// the caller's mask comes back when it is destroyed. Construct before any thread is started, so
+/// that threads inherit the blocked signals.
 class SignalRelay {
  public:
   SignalRelay();
@@ -27,9 +27,9 @@ class SignalRelay {
   [[nodiscard]] bool wasIgnored(int number) const { return sigismember(&ignored_, number) == 1; }
   /// Signals from `sender` are not heard from here on.
   void disregard(pid_t sender) { disregarded_ = sender; }
-  /// Hands what has arrived on to `target` and returns the signals seen. A signal that the terminal sent to the process
-  /// group has reached a target in it already, so it is reported but not sent twice. A target of 0 gets nothing, and
-  /// nobody gets the signal `kept`.
+  /// Hands what has arrived on to `target` and returns the signals seen. A signal that the terminal
+  /// sent to the process group has reached a target in it already, so it is reported but not sent
+  /// twice. A target of 0 gets nothing, and nobody gets the signal `kept`.
   std::vector<int> relay(pid_t target, int kept = 0);
 
  private:

@@ -27,7 +27,8 @@ std::optional<StepWatch::Slow> StepWatch::add(int process, std::int64_t duration
     const std::int64_t median = medianOf(values);
     for (std::int64_t& value : values) value = std::abs(value - median);
     const std::int64_t deviation = medianOf(values);
-    const double bound = std::max(deviations_ * static_cast<double>(deviation), 0.2 * static_cast<double>(median));
+    const double bound =
+        std::max(deviations_ * static_cast<double>(deviation), 0.2 * static_cast<double>(median));
     if (static_cast<double>(durationNs - median) > bound) slow = {durationNs, median, deviation};
   }
   history.durations[history.count++ % kMost] = durationNs;

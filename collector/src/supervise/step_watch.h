@@ -10,9 +10,10 @@
 
 namespace lacuna::collector {
 
-/// Finds slow steps, for each process by itself. A step is slow when it takes more than `deviations` median absolute
-/// deviations above the median of the steps before it (at most the last 128). It must also take at least a fifth more
-/// than that median, so that the noise of very regular steps is none. The first 16 steps of a process are never slow.
+/// Finds slow steps, for each process by itself. A step is slow when it takes more than
+/// `deviations` median absolute deviations above the median of the steps before it (at most the
+/// last 128). It must also take at least a fifth more than that median, so that the noise of very
+/// regular steps is none. The first 16 steps of a process are never slow.
 class StepWatch {
  public:
   explicit StepWatch(double deviations) : deviations_(deviations) {}

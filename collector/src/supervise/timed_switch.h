@@ -10,8 +10,8 @@
 
 namespace lacuna::collector {
 
-/// Switches the recording on after --delay and off after --duration, once each, unless it was started or stopped from
-/// outside by then.
+/// Switches the recording on after --delay and off after --duration, once each, unless it was
+/// started or stopped from outside by then.
 class TimedSwitch {
  public:
   explicit TimedSwitch(const RunOptions& options)

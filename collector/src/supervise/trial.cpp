@@ -94,13 +94,14 @@ std::optional<ProcessTimes> readProcess(const fs::path& file) {
     const auto words = wordsOf(line);
     if (words.size() > 1) readLine(words, processes[std::string(words[0])]);
   }
-  const auto most =
-      std::ranges::max_element(processes, {}, [](const auto& process) { return process.second.ends.size(); });
+  const auto most = std::ranges::max_element(
+      processes, {}, [](const auto& process) { return process.second.ends.size(); });
   if (most == processes.end()) return std::nullopt;
   return most->second;
 }
 
-/// CPU time that all of the machine's programs have used so far; 0 where the kernel does not show it.
+/// CPU time that all of the machine's programs have used so far; 0 where the kernel does not show
+/// it.
 std::int64_t machineBusyNs() {
   std::ifstream in("/proc/stat");
   std::string name;
@@ -127,7 +128,8 @@ std::string tailOf(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-void setVariable(std::vector<std::string>& variables, std::string_view name, const std::string& value) {
+void setVariable(std::vector<std::string>& variables, std::string_view name,
+                 const std::string& value) {
   const std::string prefix = fmt::format("{}=", name);
   std::erase_if(variables, [&](const std::string& old) { return old.starts_with(prefix); });
   if (!value.empty()) variables.push_back(prefix + value);
@@ -138,12 +140,14 @@ prof::Result<std::vector<std::string>> environmentOf(const TrialOptions& options
   const auto injection = findInjection();
   if (!injection) return injection.error();
   ChildEnvironment environment;
-  for (char** variable = environ; *variable != nullptr; ++variable) environment.variables.emplace_back(*variable);
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    environment.variables.emplace_back(*variable);
   if (auto status = addPythonHook(environment, *injection); !status) return status.error();
   setVariable(environment.variables, kSettingsVariable, settingsText(options.settings));
   setVariable(environment.variables, kOutcomesVariable, (options.folder / "set").string());
   setVariable(environment.variables, "LACUNA_STEP_TIMES", (options.folder / "times").string());
-  setVariable(environment.variables, "LACUNA_STEPS", options.steps == 0 ? "" : std::to_string(options.steps));
+  setVariable(environment.variables, "LACUNA_STEPS",
+              options.steps == 0 ? "" : std::to_string(options.steps));
   setVariable(environment.variables, "LACUNA_WARM_UP_STEPS", std::to_string(options.warmUp));
   return std::move(environment.variables);
 }
@@ -171,20 +175,24 @@ class Runner {
 
  private:
   prof::Status start() {
-    const auto program = findProgram(options_.command.empty() ? std::string() : options_.command[0]);
+    const auto program =
+        findProgram(options_.command.empty() ? std::string() : options_.command[0]);
     if (!program) return program.error();
     auto environment = environmentOf(options_);
     if (!environment) return environment.error();
     const fs::path output = options_.folder / "output";
     const int out = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
-    if (out < 0) return prof::Error{fmt::format("{}: cannot be written: {}", output.string(), std::strerror(errno))};
+    if (out < 0)
+      return prof::Error{
+          fmt::format("{}: cannot be written: {}", output.string(), std::strerror(errno))};
     const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     SpawnRequest request;
     request.program = program->path;
     request.arguments = options_.command;
     request.environment = *std::move(environment);
     sigprocmask(SIG_SETMASK, nullptr, &request.signalMask);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigdelset(&request.signalMask, number);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+      sigdelset(&request.signalMask, number);
     request.ownGroup = true;
     request.input = in;
     request.output = out;
@@ -208,7 +216,8 @@ class Runner {
       if (pid < 0 && errno == EINTR) continue;
       childless_ = pid < 0;
       if (pid <= 0) return;
-      trial_.hostBytes = std::max<std::uint64_t>(trial_.hostBytes, static_cast<std::uint64_t>(usage.ru_maxrss) * kKibi);
+      trial_.hostBytes = std::max<std::uint64_t>(
+          trial_.hostBytes, static_cast<std::uint64_t>(usage.ru_maxrss) * kKibi);
       ownNs_ += nsOf(usage.ru_utime) + nsOf(usage.ru_stime);
       if (pid != child_) continue;
       running_ = false;
@@ -224,7 +233,8 @@ class Runner {
       return;
     }
     if (options_.goesOn && !options_.goesOn()) return ask(Trial::End::Stopped, now);
-    if (options_.limitNs > 0 && now - startNs_ > options_.limitNs) return ask(Trial::End::Limit, now);
+    if (options_.limitNs > 0 && now - startNs_ > options_.limitNs)
+      return ask(Trial::End::Limit, now);
     if (now - reportedNs_ < kReportEveryNs) return;
     reportedNs_ = now;
     const auto process = readProcess(options_.folder / "times");
@@ -264,7 +274,8 @@ class Runner {
     } else if (enough) {
       trial_.end = Trial::End::Steps;  // however it took that it was ended
     } else {
-      trial_.end = trial_.exitCode != 0 || trial_.exitSignal != 0 ? Trial::End::Failed : Trial::End::Program;
+      trial_.end =
+          trial_.exitCode != 0 || trial_.exitSignal != 0 ? Trial::End::Failed : Trial::End::Program;
     }
   }
 
@@ -274,7 +285,8 @@ class Runner {
   pid_t child_ = 0;
   bool running_ = true, childless_ = false;
   std::int64_t busyNs_ = 0;  ///< of the machine, at the start
-  std::int64_t ownNs_ = 0;   ///< CPU time of all that the program started and waited for, itself included
+  std::int64_t ownNs_ =
+      0;  ///< CPU time of all that the program started and waited for, itself included
   std::int64_t startNs_ = 0, reportedNs_ = 0, askedNs_ = 0, doneNs_ = 0;
 };
 

@@ -28,7 +28,8 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kDumpWait{10};
 constexpr std::chrono::milliseconds kDumpPoll{10};
 
-/// The control page of `pid`, or, where that cannot be looked into, of the programs that it started.
+/// The control page of `pid`, or, where that cannot be looked into, of the programs that it
+/// started.
 std::optional<std::string> controlOf(int pid) {
   if (auto path = ownControlOf(pid)) return path;
   std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", pid));
@@ -47,10 +48,12 @@ fs::path outputOf(const fs::path& control) {
 std::string switchRecording(Control& page, bool on, const fs::path& output) {
   const bool was = page.enabled.load() != 0;
   page.order(on);
-  return fmt::format("recording into {} is {}{}", output.string(), on ? "on" : "stopped", was == on ? " already" : "");
+  return fmt::format("recording into {} is {}{}", output.string(), on ? "on" : "stopped",
+                     was == on ? " already" : "");
 }
 
-/// True when the wish is answered before the time is up or the run ends, which takes its control page away.
+/// True when the wish is answered before the time is up or the run ends, which takes its control
+/// page away.
 bool waitForDump(const Control& page, std::uint32_t wish, const fs::path& control) {
   std::error_code error;
   const auto over = [&] { return static_cast<std::int32_t>(page.dumpsDone.load() - wish) >= 0; };
@@ -69,13 +72,14 @@ prof::Result<TriggerOutcome> dumpRecording(Control& page, const fs::path& contro
   }
   if (page.dumpFailed.load() != 0) {
     return prof::Error{
-        fmt::format("the dump could not be written to {}; lacuna run prints the reason at its end. Remedy: make "
-                    "room there",
+        fmt::format("the dump could not be written to {}; lacuna run prints the reason at its end. "
+                    "Remedy: make room there",
                     output.parent_path().string())};
   }
   const std::uint32_t number = page.dumpNumber.load();
   if (number == 0) {
-    return TriggerOutcome{fmt::format("what was recorded so far is in {}", output.string()), output};
+    return TriggerOutcome{fmt::format("what was recorded so far is in {}", output.string()),
+                          output};
   }
   const fs::path dump = flightDumpName(output, number);
   return TriggerOutcome{fmt::format("what the rings hold is in {}", dump.string()), dump};
@@ -92,8 +96,10 @@ prof::Result<TriggerOutcome> trigger(int pid, Trigger what) {
   }
   const auto path = controlOf(pid);
   if (const auto job = variableOf(pid, kJobVariable); !path && job) {
-    return prof::Error{fmt::format(
-        "process {} is on standby. Remedy: have some of its steps recorded: lacuna trigger --job {}", pid, *job)};
+    return prof::Error{
+        fmt::format("process {} is on standby. Remedy: have some of its steps recorded: lacuna "
+                    "trigger --job {}",
+                    pid, *job)};
   }
   if (!path) {
     return prof::Error{
@@ -104,8 +110,8 @@ prof::Result<TriggerOutcome> trigger(int pid, Trigger what) {
   auto control = ControlFile::open(*path);
   if (!control)
     return prof::Error{
-        fmt::format("the recording of process {} is over ({}). Remedy: give the number of a process that is "
-                    "being recorded.",
+        fmt::format("the recording of process {} is over ({}). Remedy: give the number of a "
+                    "process that is being recorded.",
                     pid, control.error().message)};
   Control& page = *control->operator->();
   if (what == Trigger::Dump) return dumpRecording(page, *path);

@@ -20,7 +20,8 @@ constexpr std::uint32_t kTooLong = kLongestName + 1;
 
 /// Sends its length and the name, or nothing but kTooLong.
 void send(int out, const std::string& name) {
-  const std::uint32_t length = name.size() > kLongestName ? kTooLong : static_cast<std::uint32_t>(name.size());
+  const std::uint32_t length =
+      name.size() > kLongestName ? kTooLong : static_cast<std::uint32_t>(name.size());
   std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
   if (length != kTooLong) bytes += name;
   writeAll(out, bytes.data(), bytes.size());
@@ -91,15 +92,17 @@ class Queue {
 PlainNames demangleApart(const std::set<std::string_view>& symbols, DemangleLimits& limits) {
   Queue queue(symbols, limits.bytes);
   auto end = ChildEnd::Over;
-  while (!queue.empty() && limits.all.count() > 0 && end != ChildEnd::NoChild && end != ChildEnd::Senseless) {
+  while (!queue.empty() && limits.all.count() > 0 && end != ChildEnd::NoChild &&
+         end != ChildEnd::Senseless) {
     const auto begun = Steady::now();
     end = runLimited(
-        {std::min(limits.one, limits.all), limits.all}, {}, [&](int out) { queue.work(out, limits.moreMemory); },
+        {std::min(limits.one, limits.all), limits.all}, {},
+        [&](int out) { queue.work(out, limits.moreMemory); },
         [&](std::string& bytes) { return queue.take(bytes); });
     // The next one is what held the child up, or ended it.
     queue.leave(1);
-    limits.all -=
-        std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - begun) + std::chrono::milliseconds(1);
+    limits.all -= std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - begun) +
+                  std::chrono::milliseconds(1);
   }
   limits.bytes = queue.room();
   return std::move(queue).result();

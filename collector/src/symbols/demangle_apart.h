@@ -24,9 +24,10 @@ struct PlainNames {
   std::size_t left = 0;  ///< symbols that went beyond a limit, or were not reached in time
 };
 
-/// The plain names that demangled() makes of symbols that come from outside. Children do the work, so that no symbol
-/// can crash or bloat this process or hold it up for longer than the limits. Symbols and plain names of more than 64
-/// KiB are left. Takes the time and the bytes that it needed from the limits, which several calls can so share.
+/// The plain names that demangled() makes of symbols that come from outside. Children do the work,
+/// so that no symbol can crash or bloat this process or hold it up for longer than the limits.
+/// Symbols and plain names of more than 64 KiB are left. Takes the time and the bytes that it
+/// needed from the limits, which several calls can so share.
 PlainNames demangleApart(const std::set<std::string_view>& symbols, DemangleLimits& limits);
 
 }  // namespace lacuna::collector::symbols

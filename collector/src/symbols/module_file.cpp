@@ -21,7 +21,8 @@ constexpr std::size_t kMostNotes = 64 << 10;
 
 template <class T>
 bool readAt(int fd, std::uint64_t offset, T& value) {
-  return pread(fd, &value, sizeof value, static_cast<off_t>(offset)) == static_cast<ssize_t>(sizeof value);
+  return pread(fd, &value, sizeof value, static_cast<off_t>(offset)) ==
+         static_cast<ssize_t>(sizeof value);
 }
 
 std::string buildIdAmong(std::string_view notes) {
@@ -33,7 +34,8 @@ std::string buildIdAmong(std::string_view notes) {
     const std::size_t body = (std::size_t{note.n_descsz} + 3) / 4 * 4;
     if (name > notes.size() || note.n_descsz > notes.size() - name) return {};
     const bool gnu = note.n_namesz == 4 && notes.starts_with(std::string_view("GNU", 4));
-    if (gnu && note.n_type == NT_GNU_BUILD_ID) return std::string(notes.substr(name, note.n_descsz));
+    if (gnu && note.n_type == NT_GNU_BUILD_ID)
+      return std::string(notes.substr(name, note.n_descsz));
     notes.remove_prefix(std::min(name + body, notes.size()));
   }
   return {};
@@ -64,12 +66,14 @@ bool readMappedAs(int fd, std::uint64_t& device, std::uint64_t& inode) {
   const std::string maps = "\n" + proc::read("/proc/self/maps");
   munmap(at, kBytes);
   char start[32];
-  std::snprintf(start, sizeof start, "\n%llx-", static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(at)));
+  std::snprintf(start, sizeof start, "\n%llx-",
+                static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(at)));
   const auto line = maps.find(start);
   if (line == std::string::npos) return false;
   // "start-end rwxp offset major:minor inode   path"
   unsigned long long major = 0, minor = 0, number = 0;
-  if (std::sscanf(maps.c_str() + line, "%*s %*s %*s %llx:%llx %llu", &major, &minor, &number) != 3) return false;
+  if (std::sscanf(maps.c_str() + line, "%*s %*s %*s %llx:%llx %llu", &major, &minor, &number) != 3)
+    return false;
   device = major << 32 | minor;
   inode = number;
   return true;

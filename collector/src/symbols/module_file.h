@@ -15,10 +15,11 @@ struct ModuleFile {
   std::string buildId;       ///< bytes; empty where it is unknown or there is none
 };
 
-/// The identifier that the linker has given the file; empty where there is none. Reads little, and nothing hangs or
-/// fails on what the file holds.
+/// The identifier that the linker has given the file; empty where there is none. Reads little, and
+/// nothing hangs or fails on what the file holds.
 std::string buildIdOf(int fd);
-/// Device and inode as a mapping of the file gives them. Some file systems (overlayfs, btrfs) give fstat() others.
+/// Device and inode as a mapping of the file gives them. Some file systems (overlayfs, btrfs) give
+/// fstat() others.
 bool readMappedAs(int fd, std::uint64_t& device, std::uint64_t& inode);
 /// True when code of the module comes from that file, and where nothing is known that could differ.
 bool isFileOf(const ModuleFile& module, int fd);

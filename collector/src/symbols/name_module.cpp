@@ -28,7 +28,8 @@ void writeSymbol(int fd, const Symbol& symbol) {
   const auto bounded = [](const std::string& text) {
     return std::min(static_cast<std::uint32_t>(text.size()), kLongestText);
   };
-  const SymbolRecord record{symbol.address, symbol.line, bounded(symbol.function), bounded(symbol.file)};
+  const SymbolRecord record{symbol.address, symbol.line, bounded(symbol.function),
+                            bounded(symbol.file)};
   std::string bytes(reinterpret_cast<const char*>(&record), sizeof record);
   bytes.append(symbol.function, 0, record.functionBytes).append(symbol.file, 0, record.fileBytes);
   writeAll(fd, bytes.data(), bytes.size());
@@ -39,8 +40,8 @@ void writeNaming(int fd, Naming naming) {
 }
 
 /// The child's part.
-void nameIn(const ModuleFile& module, int fd, const std::vector<std::uint64_t>& offsets, const NamingLimits& limits,
-            int out) {
+void nameIn(const ModuleFile& module, int fd, const std::vector<std::uint64_t>& offsets,
+            const NamingLimits& limits, int out) {
   const int file = fd >= 0 ? fd : openRegularFile(module.path);
   if (file < 0) {
     struct stat status {};
@@ -50,7 +51,8 @@ void nameIn(const ModuleFile& module, int fd, const std::vector<std::uint64_t>& 
   if (!isFileOf(module, file)) return writeNaming(out, Naming::Differs);
   struct stat status {};
   // Separate debug information may be larger than the file, and is mapped too.
-  if (fstat(file, &status) == 0) limitMemory(limits.moreMemory + 2 * static_cast<std::uint64_t>(status.st_size));
+  if (fstat(file, &status) == 0)
+    limitMemory(limits.moreMemory + 2 * static_cast<std::uint64_t>(status.st_size));
   writeNaming(out, Naming::Done);
   Symbolizer symbolizer(file, module.path);
   for (const std::uint64_t offset : offsets) writeSymbol(out, symbolizer.find(offset));
@@ -62,8 +64,11 @@ bool takeRecords(std::string& bytes, std::vector<Symbol>& symbols, std::size_t& 
   SymbolRecord record{};
   while (bytes.size() - at >= sizeof record) {
     std::memcpy(&record, bytes.data() + at, sizeof record);
-    if (named == symbols.size() || record.functionBytes > kLongestText || record.fileBytes > kLongestText) return false;
-    if (bytes.size() - at - sizeof record < std::size_t{record.functionBytes} + record.fileBytes) break;
+    if (named == symbols.size() || record.functionBytes > kLongestText ||
+        record.fileBytes > kLongestText)
+      return false;
+    if (bytes.size() - at - sizeof record < std::size_t{record.functionBytes} + record.fileBytes)
+      break;
     at += sizeof record;
     Symbol& symbol = symbols[named++];
     symbol.address = record.address;
@@ -106,12 +111,14 @@ class Listener {
 }  // namespace
 
 Naming nameModule(const ModuleFile& module, int fd, const std::vector<std::uint64_t>& offsets,
-                  const NamingLimits& limits, const std::function<bool()>& stop, std::vector<Symbol>& symbols) {
+                  const NamingLimits& limits, const std::function<bool()>& stop,
+                  std::vector<Symbol>& symbols) {
   symbols.clear();
   for (const std::uint64_t offset : offsets) symbols.push_back({offset, {}, {}, 0});
   Listener listener(symbols);
   const auto work = [&](int out) { nameIn(module, fd, offsets, limits, out); };
-  const auto end = runLimited(limits, stop, work, [&](std::string& bytes) { return listener.take(bytes); });
+  const auto end =
+      runLimited(limits, stop, work, [&](std::string& bytes) { return listener.take(bytes); });
   switch (end) {
     case ChildEnd::Over:
       return listener.result();

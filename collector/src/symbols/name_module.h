@@ -26,10 +26,12 @@ struct NamingLimits : ChildLimits {
   std::uint64_t moreMemory = std::uint64_t{4} << 30;  ///< beside what the file takes
 };
 
-/// Names places of one module, by offset in its file: `fd` where it is 0 or more, which stays the caller's, else
-/// whatever has the module's path. A child process reads the file, so that nothing in it can hurt this one. `symbols`
-/// gets one for each offset; those without a name have the offset as their address. `stop` is asked often.
+/// Names places of one module, by offset in its file: `fd` where it is 0 or more, which stays the
+/// caller's, else whatever has the module's path. A child process reads the file, so that nothing
+/// in it can hurt this one. `symbols` gets one for each offset; those without a name have the
+/// offset as their address. `stop` is asked often.
 Naming nameModule(const ModuleFile& module, int fd, const std::vector<std::uint64_t>& offsets,
-                  const NamingLimits& limits, const std::function<bool()>& stop, std::vector<Symbol>& symbols);
+                  const NamingLimits& limits, const std::function<bool()>& stop,
+                  std::vector<Symbol>& symbols);
 
 }  // namespace lacuna::collector::symbols

@@ -15,12 +15,13 @@ struct Symbol {
   std::uint32_t line = 0;
 };
 
-/// Finds names for places in a program or library, by its own symbols or by separate debug information that is
-/// installed; never from the network. One thread. It reads whatever the file holds, which somebody may have made to
-/// crash, hang or bloat it: nameModule() keeps that apart.
+/// Finds names for places in a program or library, by its own symbols or by separate debug
+/// information that is installed; never from the network. One thread. It reads whatever the file
+/// holds, which somebody may have made to crash, hang or bloat it: nameModule() keeps that apart.
 class Symbolizer {
  public:
-  /// For the file that is open as `fd`, which stays the caller's. `path` names it, for separate debug information.
+  /// For the file that is open as `fd`, which stays the caller's. `path` names it, for separate
+  /// debug information.
   Symbolizer(int fd, const std::string& path);
   ~Symbolizer();
   Symbolizer(const Symbolizer&) = delete;

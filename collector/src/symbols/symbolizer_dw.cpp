@@ -35,14 +35,18 @@ std::string moduleBuildId(Dwfl_Module* module) {
   const unsigned char* bytes = nullptr;
   GElf_Addr address = 0;
   const int size = dwfl_module_build_id(module, &bytes, &address);
-  return size > 0 ? std::string(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size)) : std::string();
+  return size > 0
+             ? std::string(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size))
+             : std::string();
 }
 
-/// Finds separate debug information by the build id, or by the link in the file, where the build id is the same.
-/// libdw's own search opens any file beside the program, and a pipe there would hold it for ever.
-int findDebugInfo(Dwfl_Module* module, void** userdata, const char* name, Dwarf_Addr base, const char* path,
-                  const char* link, GElf_Word checksum, char** found) {
-  const int byId = dwfl_build_id_find_debuginfo(module, userdata, name, base, path, link, checksum, found);
+/// Finds separate debug information by the build id, or by the link in the file, where the build id
+/// is the same. libdw's own search opens any file beside the program, and a pipe there would hold
+/// it for ever.
+int findDebugInfo(Dwfl_Module* module, void** userdata, const char* name, Dwarf_Addr base,
+                  const char* path, const char* link, GElf_Word checksum, char** found) {
+  const int byId =
+      dwfl_build_id_find_debuginfo(module, userdata, name, base, path, link, checksum, found);
   const std::string buildId = moduleBuildId(module);
   if (byId >= 0 || path == nullptr || link == nullptr || buildId.empty()) return byId;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -72,7 +76,8 @@ class Module {
  public:
   Module(int fd, const std::string& path) : dwfl_(dwfl_begin(&kCallbacks)) {
     if (dwfl_ == nullptr) return;
-    const int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);  // closed by libdwfl, unless that takes no module
+    const int own =
+        fcntl(fd, F_DUPFD_CLOEXEC, 0);  // closed by libdwfl, unless that takes no module
     if (own < 0) return;
     module_ = dwfl_report_elf(dwfl_, path.c_str(), path.c_str(), own, 0, true);
     if (module_ == nullptr) close(own);
@@ -88,9 +93,10 @@ class Module {
   Symbol find(std::uint64_t fileOffset) {
     Symbol symbol;
     symbol.address = fileOffset;
-    const auto segment = std::find_if(segments_.begin(), segments_.end(), [&](const GElf_Phdr& header) {
-      return fileOffset >= header.p_offset && fileOffset - header.p_offset < header.p_filesz;
-    });
+    const auto segment =
+        std::find_if(segments_.begin(), segments_.end(), [&](const GElf_Phdr& header) {
+          return fileOffset >= header.p_offset && fileOffset - header.p_offset < header.p_filesz;
+        });
     if (segment == segments_.end()) return symbol;
     symbol.address = fileOffset - segment->p_offset + segment->p_vaddr;
     nameFunction(symbol);
@@ -122,9 +128,11 @@ class Module {
     for (int i = 1; i < count; ++i) {
       GElf_Sym symbol;
       GElf_Addr address = 0;
-      const char* name = dwfl_module_getsym_info(module_, i, &symbol, &address, nullptr, nullptr, nullptr);
+      const char* name =
+          dwfl_module_getsym_info(module_, i, &symbol, &address, nullptr, nullptr, nullptr);
       const auto type = GELF_ST_TYPE(symbol.st_info);
-      const bool code = type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && symbol.st_size > 0);
+      const bool code =
+          type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && symbol.st_size > 0);
       if (name == nullptr || *name == '\0' || !code || symbol.st_shndx == SHN_UNDEF) continue;
       functions_.push_back({address - bias_, symbol.st_size, name});
     }
@@ -133,8 +141,9 @@ class Module {
   }
 
   void nameFunction(Symbol& symbol) const {
-    auto at = std::upper_bound(functions_.begin(), functions_.end(), symbol.address,
-                               [](std::uint64_t address, const Function& f) { return address < f.address; });
+    auto at = std::upper_bound(
+        functions_.begin(), functions_.end(), symbol.address,
+        [](std::uint64_t address, const Function& f) { return address < f.address; });
     // Aliases lie on one address; one without a size reaches to the next.
     for (int tries = 0; at != functions_.begin() && tries < 8; ++tries) {
       --at;

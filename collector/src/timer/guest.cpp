@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The library that `lacuna run` preloads where the kernel does not sample. Each thread gets a timer of its own CPU
-// time, whose signal makes it write down its own call chain. The library lives in programs that know nothing of it. So
-// the handler takes no lock, allocates nothing and calls nothing but the clock. The library needs libc alone and throws
-// nothing. A program that wants our signal for itself gets it.
+// The library that `lacuna run` preloads where the kernel does not sample. Each thread gets a timer
+// of its own CPU time, whose signal makes it write down its own call chain. The library lives in
+// programs that know nothing of it. So the handler takes no lock, allocates nothing and calls
+// nothing but the clock. The library needs libc alone and throws nothing. A program that wants our
+// signal for itself gets it.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -65,10 +66,12 @@ template <class Function>
 Function next(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
-/// For ourselves libc's own, past everybody who stands in front of it: a sanitizer would deliver our signal later.
+/// For ourselves libc's own, past everybody who stands in front of it: a sanitizer would deliver
+/// our signal later.
 int setAction(int number, const struct sigaction* action, struct sigaction* old) {
   static void* const libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-  static const auto own = libc != nullptr ? reinterpret_cast<SetAction>(dlsym(libc, "sigaction")) : nullptr;
+  static const auto own =
+      libc != nullptr ? reinterpret_cast<SetAction>(dlsym(libc, "sigaction")) : nullptr;
   static const auto real = own != nullptr ? own : next<SetAction>("sigaction");
   return real(number, action, old);
 }
@@ -77,7 +80,8 @@ int threadId() {
   return static_cast<int>(syscall(SYS_gettid));
 }
 
-// --- a sample --------------------------------------------------------------------------------------------------------
+// --- a sample
+// --------------------------------------------------------------------------------------------------------
 
 struct Registers {
   std::uintptr_t instruction, stack, frame;
@@ -86,7 +90,8 @@ struct Registers {
 Registers registersOf(const ucontext_t& context) {
   const auto& machine = context.uc_mcontext;
 #if defined(__x86_64__)
-  return {static_cast<std::uintptr_t>(machine.gregs[REG_RIP]), static_cast<std::uintptr_t>(machine.gregs[REG_RSP]),
+  return {static_cast<std::uintptr_t>(machine.gregs[REG_RIP]),
+          static_cast<std::uintptr_t>(machine.gregs[REG_RSP]),
           static_cast<std::uintptr_t>(machine.gregs[REG_RBP])};
 #elif defined(__aarch64__)
   return {machine.pc, machine.sp, machine.regs[29]};
@@ -108,12 +113,13 @@ void sampleHere(Ring& ring, const ucontext_t& context) {
   sample.cpuNs = static_cast<std::uint64_t>(clockNs(CLOCK_THREAD_CPUTIME_ID));
   sample.tid = static_cast<std::uint32_t>(tTid);
   const Registers registers = registersOf(context);
-  sample.depth = static_cast<std::uint32_t>(
-      walkFramePointers(registers.instruction, registers.stack, registers.frame, tStack, sample.frames, kFrames));
+  sample.depth = static_cast<std::uint32_t>(walkFramePointers(
+      registers.instruction, registers.stack, registers.frame, tStack, sample.frames, kFrames));
   sample.turn.store(number + 1, std::memory_order_release);
 }
 
-/// Somebody sent our signal by its number: what it would do without us is nothing, or to end the program.
+/// Somebody sent our signal by its number: what it would do without us is nothing, or to end the
+/// program.
 void actAsDefault(int number) {
   if (number == SIGURG) return;
   struct sigaction action {};
@@ -126,13 +132,15 @@ void onSignal(int number, siginfo_t* info, void* context) {
   const int error = errno;
   if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &gOurs) {
     actAsDefault(number);
-  } else if (Ring* ring = gRing; ring != nullptr && gEnabled->load(std::memory_order_relaxed) != 0) {
+  } else if (Ring* ring = gRing;
+             ring != nullptr && gEnabled->load(std::memory_order_relaxed) != 0) {
     sampleHere(*ring, *static_cast<ucontext_t*>(context));
   }
   errno = error;
 }
 
-// --- timers ----------------------------------------------------------------------------------------------------------
+// --- timers
+// ----------------------------------------------------------------------------------------------------------
 
 /// The clock of a thread's CPU time, as pthread_getcpuclockid() would make it.
 clockid_t clockOf(int tid) {
@@ -147,7 +155,8 @@ bool startTimer(Timed& timed, int tid) {
   event.sigev_value.sival_ptr = &gOurs;
   event._sigev_un._tid = tid;
   int timer = -1;
-  if (event.sigev_signo == 0 || syscall(SYS_timer_create, clockOf(tid), &event, &timer) != 0) return false;
+  if (event.sigev_signo == 0 || syscall(SYS_timer_create, clockOf(tid), &event, &timer) != 0)
+    return false;
   const timespec period{gPeriodNs / 1'000'000'000, gPeriodNs % 1'000'000'000};
   const itimerspec when{period, period};
   timed.timer.store(timer);
@@ -183,10 +192,11 @@ void disarm(void* timed) {
   static_cast<Timed*>(timed)->tid.store(0);
 }
 
-// --- the signal ------------------------------------------------------------------------------------------------------
+// --- the signal
+// ------------------------------------------------------------------------------------------------------
 
-/// A signal that nobody uses. SIGURG first: a program whose signals are reset behind our back ignores it. Then the
-/// real-time ones, from the far end; SIGPROF belongs to other profilers.
+/// A signal that nobody uses. SIGURG first: a program whose signals are reset behind our back
+/// ignores it. Then the real-time ones, from the far end; SIGPROF belongs to other profilers.
 int freeSignal(int taken) {
   const auto isFree = [&](int number) {
     struct sigaction now {};
@@ -209,8 +219,8 @@ void takeSignal(int taken) {
   gSignal.store(number != 0 && setAction(number, &action, nullptr) == 0 ? number : 0);
 }
 
-/// The program wants our signal for itself: its timers go, and come back with another one. A child of vfork() has its
-/// own handlers and no timers, but our memory is its parent's.
+/// The program wants our signal for itself: its timers go, and come back with another one. A child
+/// of vfork() has its own handlers and no timers, but our memory is its parent's.
 void giveWay(int number) {
   if (gRing == nullptr || number != gSignal.load() || getpid() != gOwner) return;
   pthread_mutex_lock(&gSignalLock);
@@ -231,7 +241,8 @@ void giveWay(int number) {
   pthread_mutex_unlock(&gSignalLock);
 }
 
-// --- the ring --------------------------------------------------------------------------------------------------------
+// --- the ring
+// --------------------------------------------------------------------------------------------------------
 
 /// The lines of /proc/self/maps that hold code, as many as there is room for.
 void writeMaps(Ring& ring) {
@@ -275,7 +286,8 @@ Ring* makeRing() {
   do {
     failed = fallocate(fd, 0, 0, sizeof(Ring));
   } while (failed != 0 && errno == EINTR);
-  void* at = failed == 0 ? mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+  void* at = failed == 0 ? mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                         : MAP_FAILED;
   close(fd);
   if (at == MAP_FAILED) {
     unlink(path);
@@ -290,7 +302,8 @@ Ring* makeRing() {
   return ring;
 }
 
-// --- the life of a process -------------------------------------------------------------------------------------------
+// --- the life of a process
+// -------------------------------------------------------------------------------------------
 
 StackBounds mainStack() {
   const auto high = reinterpret_cast<std::uintptr_t>(__libc_stack_end);
@@ -384,10 +397,11 @@ void* startThread(void* at) {
 
 #define LACUNA_INTERPOSED extern "C" __attribute__((visibility("default")))
 
-LACUNA_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
-                                     void* argument) {
+LACUNA_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                     void* (*routine)(void*), void* argument) {
   static const auto real = next<CreateThread>("pthread_create");
-  auto* start = gRing != nullptr ? static_cast<ThreadStart*>(std::malloc(sizeof(ThreadStart))) : nullptr;
+  auto* start =
+      gRing != nullptr ? static_cast<ThreadStart*>(std::malloc(sizeof(ThreadStart))) : nullptr;
   if (start == nullptr) return real(thread, attributes, routine, argument);
   *start = {routine, argument};
   const int code = real(thread, attributes, startThread, start);

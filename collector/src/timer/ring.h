@@ -6,7 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The agreement of a process that samples itself and the supervisor: one file for each program image of a process.
+/// The agreement of a process that samples itself and the supervisor: one file for each program
+/// image of a process.
 namespace lacuna::collector::timer {
 
 /// The folder for the files, and the CPU time between two samples of a thread in nanoseconds.
@@ -30,8 +31,8 @@ struct Sample {
 };
 static_assert(sizeof(Sample) == 512);
 
-/// Many threads write, in signal handlers; the supervisor reads and believes nothing that could hurt. It lies in a
-/// file, so that what was sampled outlives the process.
+/// Many threads write, in signal handlers; the supervisor reads and believes nothing that could
+/// hurt. It lies in a file, so that what was sampled outlives the process.
 struct Ring {
   static constexpr std::uint32_t kMagic = 0x3253544c;  // LTS2
   std::atomic<std::uint32_t> magic;                    ///< written last

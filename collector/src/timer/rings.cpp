@@ -37,7 +37,8 @@ bool takeHex(std::string_view& text, std::uint64_t& value) {
 
 /// "start-end rwxp offset device inode   path"
 bool parseLine(std::string_view line, CodePiece& piece) {
-  if (!takeHex(line, piece.start) || !takeHex(line, piece.end) || line.size() < 5 || line[2] != 'x') return false;
+  if (!takeHex(line, piece.start) || !takeHex(line, piece.end) || line.size() < 5 || line[2] != 'x')
+    return false;
   line.remove_prefix(5);
   if (!takeHex(line, piece.offset)) return false;
   std::uint64_t minor = 0;
@@ -52,12 +53,14 @@ bool parseLine(std::string_view line, CodePiece& piece) {
 }
 
 const CodePiece* pieceAt(const std::vector<CodePiece>& code, std::uint64_t address) {
-  auto after = std::upper_bound(code.begin(), code.end(), address,
-                                [](std::uint64_t at, const CodePiece& piece) { return at < piece.start; });
+  auto after =
+      std::upper_bound(code.begin(), code.end(), address,
+                       [](std::uint64_t at, const CodePiece& piece) { return at < piece.start; });
   return after != code.begin() && address < std::prev(after)->end ? &*std::prev(after) : nullptr;
 }
 
-void addLostSamples(std::uint64_t count, const char* why, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
+void addLostSamples(std::uint64_t count, const char* why, prof::TimeNs nowNs,
+                    std::vector<PerfRecord>& into) {
   PerfRecord lost;
   lost.kind = PerfRecord::Kind::Lost;
   lost.timeNs = nowNs;
@@ -76,7 +79,8 @@ std::vector<CodePiece> parseMaps(std::string_view text) {
     if (parseLine(text.substr(0, end), piece)) pieces.push_back(std::move(piece));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  std::sort(pieces.begin(), pieces.end(), [](const CodePiece& a, const CodePiece& b) { return a.start < b.start; });
+  std::sort(pieces.begin(), pieces.end(),
+            [](const CodePiece& a, const CodePiece& b) { return a.start < b.start; });
   return pieces;
 }
 
@@ -92,7 +96,8 @@ bool Rings::hasEnded(const Source& source) {
 }
 
 std::uint32_t Rings::tidOf(Source& source, std::uint32_t ownTid) {
-  if (source.where != prof::FoundProcess::Where::Here || !prof::isForeign(source.self)) return ownTid;
+  if (source.where != prof::FoundProcess::Where::Here || !prof::isForeign(source.self))
+    return ownTid;
   if (ownTid == source.self.pid) return source.pid;
   std::uint32_t& tid = source.ownTids[ownTid];
   if (tid == 0) tid = prof::findThread(source.pid, ownTid);
@@ -107,7 +112,8 @@ void Rings::update(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
     const bool gone = hasEnded(*source);
     drain(*source, nowNs, into);
     const bool broken = source->guard.broken();
-    if (broken) addLostSamples(1, "of a program that shortened the file of its CPU samples", nowNs, into);
+    if (broken)
+      addLostSamples(1, "of a program that shortened the file of its CPU samples", nowNs, into);
     if (!gone && !broken) continue;
     end(*source, nowNs, true, into);
     source.reset();
@@ -118,13 +124,16 @@ void Rings::update(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
 void Rings::findNew(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
   std::vector<std::filesystem::path> found;
   std::error_code error;
-  for (std::filesystem::directory_iterator at(folder_, error), last; !error && at != last; at.increment(error)) {
+  for (std::filesystem::directory_iterator at(folder_, error), last; !error && at != last;
+       at.increment(error)) {
     const std::string name = at->path().filename().string();
-    const bool known = std::any_of(sources_.begin(), sources_.end(),
-                                   [&](const auto& source) { return source->path.filename().string() == name; });
+    const bool known = std::any_of(sources_.begin(), sources_.end(), [&](const auto& source) {
+      return source->path.filename().string() == name;
+    });
     if (name.starts_with(kFilePrefix) && !known) found.push_back(at->path());
   }
-  // The moment at the end of the name has as many digits in all of them: a parent comes before what it has forked.
+  // The moment at the end of the name has as many digits in all of them: a parent comes before what
+  // it has forked.
   const auto moment = [](const std::filesystem::path& path) {
     const std::string name = path.filename().string();
     return name.substr(name.rfind('-') + 1);
@@ -136,13 +145,15 @@ void Rings::findNew(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
   for (const auto& path : found) open(path, nowNs, into);
 }
 
-bool Rings::open(const std::filesystem::path& path, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
+bool Rings::open(const std::filesystem::path& path, prof::TimeNs nowNs,
+                 std::vector<PerfRecord>& into) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   struct stat status {};
-  const bool complete =
-      fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && static_cast<std::size_t>(status.st_size) >= sizeof(Ring);
-  void* at = complete ? mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+  const bool complete = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                        static_cast<std::size_t>(status.st_size) >= sizeof(Ring);
+  void* at = complete ? mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                      : MAP_FAILED;
   ::close(fd);
   if (at == MAP_FAILED) return false;
   auto source = std::make_unique<Source>();
@@ -195,13 +206,15 @@ void Rings::drain(Source& source, prof::TimeNs nowNs, std::vector<PerfRecord>& i
   source.dropped = dropped;
 }
 
-void Rings::addSample(Source& source, const Sample& sample, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
+void Rings::addSample(Source& source, const Sample& sample, prof::TimeNs nowNs,
+                      std::vector<PerfRecord>& into) {
   PerfRecord record;
   record.kind = PerfRecord::Kind::Sample;
   record.pid = source.pid;
   record.tid = tidOf(source, sample.tid);
   const prof::TimeNs startNs = source.ring->startNs;
-  record.timeNs = sample.timeNs >= startNs && sample.timeNs - nowNs < kMostAheadNs ? sample.timeNs : nowNs;
+  record.timeNs =
+      sample.timeNs >= startNs && sample.timeNs - nowNs < kMostAheadNs ? sample.timeNs : nowNs;
   source.lastNs = std::max(source.lastNs, record.timeNs);
   record.weightNs = scan_.account(source.pid, record.tid, sample.cpuNs);
   const std::size_t depth = std::min<std::size_t>(sample.depth, kFrames);
@@ -214,7 +227,8 @@ void Rings::addSample(Source& source, const Sample& sample, prof::TimeNs nowNs, 
       refreshed = true;
       if (refreshCode(source, record.timeNs, nowNs, into)) piece = pieceAt(source.code, address);
     }
-    // Where functions keep no frame pointers, what lies in the place of a return address may be anything.
+    // Where functions keep no frame pointers, what lies in the place of a return address may be
+    // anything.
     if (piece == nullptr && i > 0) break;
     // It is nothing to see that a thread began in our library.
     if (i > 0 && piece->path.ends_with(kOwnLibrary)) continue;
@@ -223,12 +237,15 @@ void Rings::addSample(Source& source, const Sample& sample, prof::TimeNs nowNs, 
   into.push_back(std::move(record));
 }
 
-/// Where code lies now, from the process itself or what it left. True when there may be more than before.
-bool Rings::refreshCode(Source& source, prof::TimeNs timeNs, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
+/// Where code lies now, from the process itself or what it left. True when there may be more than
+/// before.
+bool Rings::refreshCode(Source& source, prof::TimeNs timeNs, prof::TimeNs nowNs,
+                        std::vector<PerfRecord>& into) {
   if (source.mapsReadNs == 0 || nowNs - source.mapsReadNs >= kMapsEveryNs) {
     source.mapsReadNs = nowNs;
     const bool here = source.where == prof::FoundProcess::Where::Here;
-    const std::string maps = here ? proc::read("/proc/" + std::to_string(source.pid) + "/maps") : std::string();
+    const std::string maps =
+        here ? proc::read("/proc/" + std::to_string(source.pid) + "/maps") : std::string();
     if (!maps.empty()) {
       learnCode(source, maps, timeNs, into);
       return true;
@@ -238,12 +255,14 @@ bool Rings::refreshCode(Source& source, prof::TimeNs timeNs, prof::TimeNs nowNs,
   const std::uint32_t turn = ring.mapsTurn.load(std::memory_order_acquire);
   if (turn == source.mapsTurn || turn % 2 != 0) return false;
   source.mapsTurn = turn;
-  const std::size_t bytes = std::min<std::size_t>(ring.mapsBytes.load(std::memory_order_acquire), kMapsBytes);
+  const std::size_t bytes =
+      std::min<std::size_t>(ring.mapsBytes.load(std::memory_order_acquire), kMapsBytes);
   learnCode(source, std::string(ring.maps, bytes), timeNs, into);
   return true;
 }
 
-void Rings::learnCode(Source& source, std::string_view maps, prof::TimeNs timeNs, std::vector<PerfRecord>& into) {
+void Rings::learnCode(Source& source, std::string_view maps, prof::TimeNs timeNs,
+                      std::vector<PerfRecord>& into) {
   source.code = parseMaps(maps);
   for (const CodePiece& piece : source.code) {
     PerfRecord record;
@@ -263,7 +282,8 @@ void Rings::learnCode(Source& source, std::string_view maps, prof::TimeNs timeNs
 void Rings::end(Source& source, prof::TimeNs nowNs, bool gone, std::vector<PerfRecord>& into) {
   Ring& ring = *source.ring;
   // A process that was killed may have left places empty that it had taken.
-  const std::uint64_t head = std::min(ring.head.load(std::memory_order_acquire), source.tail + kSamples);
+  const std::uint64_t head =
+      std::min(ring.head.load(std::memory_order_acquire), source.tail + kSamples);
   while (source.tail < head) {
     ++source.tail;
     drain(source, nowNs, into);

@@ -31,10 +31,12 @@ struct CodePiece {
 /// The lines that hold code; what is no such line is left out.
 std::vector<CodePiece> parseMaps(std::string_view text);
 
-/// Takes what processes that sample themselves have written down, and reports it as the kernel would.
+/// Takes what processes that sample themselves have written down, and reports it as the kernel
+/// would.
 class Rings {
  public:
-  /// `scan` outlives it, and learns which processes are here and what CPU time their samples stand for.
+  /// `scan` outlives it, and learns which processes are here and what CPU time their samples stand
+  /// for.
   Rings(std::filesystem::path folder, proc::Scan& scan) : folder_(std::move(folder)), scan_(scan) {}
   void update(prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
   /// Threads that are not sampled because the kernel gave them no timer.
@@ -50,8 +52,9 @@ class Rings {
     prof::MappingGuard guard;  ///< ends before the mapping does
     prof::OwnNumber self;      ///< the process as it numbers itself
     prof::FoundProcess::Where where = prof::FoundProcess::Where::Here;
-    std::uint32_t pid = 0;                           ///< here, or its own where that is unknown
-    std::map<std::uint32_t, std::uint32_t> ownTids;  ///< of another namespace: threads here by their own numbers
+    std::uint32_t pid = 0;  ///< here, or its own where that is unknown
+    std::map<std::uint32_t, std::uint32_t>
+        ownTids;  ///< of another namespace: threads here by their own numbers
     std::uint64_t tail = 0;
     std::uint64_t dropped = 0;
     std::uint32_t mapsTurn = 0;
@@ -61,14 +64,18 @@ class Rings {
     std::set<std::uint32_t> threads;
   };
   void findNew(prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
-  bool open(const std::filesystem::path& path, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
+  bool open(const std::filesystem::path& path, prof::TimeNs nowNs,
+            std::vector<sampler::PerfRecord>& into);
   static bool hasEnded(const Source& source);
   static std::uint32_t tidOf(Source& source, std::uint32_t ownTid);
   void drain(Source& source, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
   void end(Source& source, prof::TimeNs nowNs, bool gone, std::vector<sampler::PerfRecord>& into);
-  void addSample(Source& source, const Sample& sample, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
-  void learnCode(Source& source, std::string_view maps, prof::TimeNs timeNs, std::vector<sampler::PerfRecord>& into);
-  bool refreshCode(Source& source, prof::TimeNs timeNs, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
+  void addSample(Source& source, const Sample& sample, prof::TimeNs nowNs,
+                 std::vector<sampler::PerfRecord>& into);
+  void learnCode(Source& source, std::string_view maps, prof::TimeNs timeNs,
+                 std::vector<sampler::PerfRecord>& into);
+  bool refreshCode(Source& source, prof::TimeNs timeNs, prof::TimeNs nowNs,
+                   std::vector<sampler::PerfRecord>& into);
 
   std::filesystem::path folder_;
   proc::Scan& scan_;

@@ -14,13 +14,13 @@ struct StackBounds {
   [[nodiscard]] bool holds(std::uintptr_t at) const { return at >= low && at < high; }
 };
 
-/// Follows the chain of frame pointers of a stopped function from outside. Writes the instruction and then return
-/// addresses, at most `room`, and answers how many. Reads nothing but the live part of the stack, so it cannot fault,
-/// whatever the registers hold. On a stack that is not the thread's own (a signal stack, a coroutine) there is the
-/// instruction alone.
+/// Follows the chain of frame pointers of a stopped function from outside. Writes the instruction
+/// and then return addresses, at most `room`, and answers how many. Reads nothing but the live part
+/// of the stack, so it cannot fault, whatever the registers hold. On a stack that is not the
+/// thread's own (a signal stack, a coroutine) there is the instruction alone.
 inline std::size_t walkFramePointers(std::uintptr_t instruction, std::uintptr_t stackPointer,
-                                     std::uintptr_t framePointer, const StackBounds& stack, std::uint64_t* frames,
-                                     std::size_t room) {
+                                     std::uintptr_t framePointer, const StackBounds& stack,
+                                     std::uint64_t* frames, std::size_t room) {
   constexpr std::uintptr_t kPair = 2 * sizeof(std::uintptr_t);
   if (room == 0) return 0;
   std::size_t depth = 0;

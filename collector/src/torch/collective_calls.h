@@ -21,8 +21,9 @@ struct CollectiveCall {
   std::uint32_t thread = 0;
 };
 
-/// The calls that wait for their execution. Those of one kind are begun and taken up in one order; groups overtake each
-/// other. Safe for any thread; allocates nothing. When too many of a kind wait, the earliest are dropped.
+/// The calls that wait for their execution. Those of one kind are begun and taken up in one order;
+/// groups overtake each other. Safe for any thread; allocates nothing. When too many of a kind
+/// wait, the earliest are dropped.
 class CollectiveCalls {
  public:
   static constexpr std::size_t kMost = 256;  ///< of a kind
@@ -39,7 +40,8 @@ class CollectiveCalls {
   std::optional<CollectiveCall> take(std::size_t kind) {
     const std::scoped_lock lock(mutex_);
     if (kind < kNoCollective) executed_[kind] = true;
-    Waiting* from = kind < kNoCollective && !waiting_[kind].empty() ? &waiting_[kind] : earliestOfOthers();
+    Waiting* from =
+        kind < kNoCollective && !waiting_[kind].empty() ? &waiting_[kind] : earliestOfOthers();
     if (from == nullptr) return std::nullopt;
     return from->calls[from->begin++ % kMost].call;
   }
@@ -57,8 +59,8 @@ class CollectiveCalls {
     std::array<Numbered, kMost> calls{};
   };
 
-  /// Some are executed as another kind (a reduction to shares as one to all): of kinds that were never executed by
-  /// their own name.
+  /// Some are executed as another kind (a reduction to shares as one to all): of kinds that were
+  /// never executed by their own name.
   Waiting* earliestOfOthers() {
     Waiting* out = nullptr;
     for (std::size_t kind = 0; kind < kNoCollective; ++kind) {

@@ -86,9 +86,10 @@ void registerSchema(const char* name, const Field (&fields)[Count]) {
     entries[i].offset = fields[i].offset;
   }
   nvtxPayloadSchemaAttr_t attributes{};
-  attributes.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-                         NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
-                         NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
+  attributes.fieldMask =
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
   attributes.name = name;
   attributes.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
   attributes.entries = entries;
@@ -103,47 +104,57 @@ void registerSchema(const char* name, const Field (&fields)[Count]) {
 
 void registerEventSchemas() {
   registerSchema<OperatorPayload>(
-      "lacuna.rt.operator",
-      {LACUNA_FIELD(OperatorPayload, correlation, UINT64), LACUNA_FIELD(OperatorPayload, sequence, UINT64),
-       LACUNA_FIELD(OperatorPayload, shapes, NVTX_REGISTERED_STRING_HANDLE),
-       LACUNA_FIELD(OperatorPayload, module, NVTX_REGISTERED_STRING_HANDLE),
-       LACUNA_FIELD(OperatorPayload, queue, UINT32), LACUNA_FIELD(OperatorPayload, direction, UINT32)});
+      "lacuna.rt.operator", {LACUNA_FIELD(OperatorPayload, correlation, UINT64),
+                             LACUNA_FIELD(OperatorPayload, sequence, UINT64),
+                             LACUNA_FIELD(OperatorPayload, shapes, NVTX_REGISTERED_STRING_HANDLE),
+                             LACUNA_FIELD(OperatorPayload, module, NVTX_REGISTERED_STRING_HANDLE),
+                             LACUNA_FIELD(OperatorPayload, queue, UINT32),
+                             LACUNA_FIELD(OperatorPayload, direction, UINT32)});
   registerSchema<ExecutionPayload>(
       "lacuna.rt.execution",
-      {LACUNA_FIELD(ExecutionPayload, correlation, UINT64), LACUNA_FIELD(ExecutionPayload, sequence, UINT64),
-       LACUNA_FIELD(ExecutionPayload, enqueueStartNs, INT64), LACUNA_FIELD(ExecutionPayload, enqueueEndNs, INT64),
-       LACUNA_FIELD(ExecutionPayload, enqueueThread, TID_UINT32), LACUNA_FIELD(ExecutionPayload, queue, UINT32),
-       LACUNA_FIELD(ExecutionPayload, kind, UINT32), LACUNA_FIELD(ExecutionPayload, reserved, UINT32),
-       LACUNA_FIELD(ExecutionPayload, bytes, UINT64), LACUNA_FIELD(ExecutionPayload, flops, UINT64)});
+      {LACUNA_FIELD(ExecutionPayload, correlation, UINT64),
+       LACUNA_FIELD(ExecutionPayload, sequence, UINT64),
+       LACUNA_FIELD(ExecutionPayload, enqueueStartNs, INT64),
+       LACUNA_FIELD(ExecutionPayload, enqueueEndNs, INT64),
+       LACUNA_FIELD(ExecutionPayload, enqueueThread, TID_UINT32),
+       LACUNA_FIELD(ExecutionPayload, queue, UINT32), LACUNA_FIELD(ExecutionPayload, kind, UINT32),
+       LACUNA_FIELD(ExecutionPayload, reserved, UINT32),
+       LACUNA_FIELD(ExecutionPayload, bytes, UINT64),
+       LACUNA_FIELD(ExecutionPayload, flops, UINT64)});
   registerSchema<MemoryPayload>(
       "lacuna.rt.memory",
       {LACUNA_FIELD(MemoryPayload, address, ADDRESS), LACUNA_FIELD(MemoryPayload, bytes, UINT64),
-       LACUNA_FIELD(MemoryPayload, sequence, UINT64), LACUNA_FIELD(MemoryPayload, op, NVTX_REGISTERED_STRING_HANDLE),
-       LACUNA_FIELD(MemoryPayload, tensor, NVTX_REGISTERED_STRING_HANDLE), LACUNA_FIELD(MemoryPayload, queue, UINT32),
-       LACUNA_FIELD(MemoryPayload, action, UINT8), LACUNA_FIELD(MemoryPayload, role, UINT8),
-       LACUNA_FIELD(MemoryPayload, reserved, UINT16)});
-  registerSchema<StepPayload>("lacuna.rt.step",
-                              {LACUNA_FIELD(StepPayload, index, UINT64), LACUNA_FIELD(StepPayload, samples, UINT64)});
+       LACUNA_FIELD(MemoryPayload, sequence, UINT64),
+       LACUNA_FIELD(MemoryPayload, op, NVTX_REGISTERED_STRING_HANDLE),
+       LACUNA_FIELD(MemoryPayload, tensor, NVTX_REGISTERED_STRING_HANDLE),
+       LACUNA_FIELD(MemoryPayload, queue, UINT32), LACUNA_FIELD(MemoryPayload, action, UINT8),
+       LACUNA_FIELD(MemoryPayload, role, UINT8), LACUNA_FIELD(MemoryPayload, reserved, UINT16)});
+  registerSchema<StepPayload>("lacuna.rt.step", {LACUNA_FIELD(StepPayload, index, UINT64),
+                                                 LACUNA_FIELD(StepPayload, samples, UINT64)});
   registerSchema<LoaderPayload>(
-      "lacuna.rt.loader", {LACUNA_FIELD(LoaderPayload, batch, UINT64), LACUNA_FIELD(LoaderPayload, bytes, UINT64),
-                           LACUNA_FIELD(LoaderPayload, loader, UINT32), LACUNA_FIELD(LoaderPayload, worker, INT32)});
+      "lacuna.rt.loader",
+      {LACUNA_FIELD(LoaderPayload, batch, UINT64), LACUNA_FIELD(LoaderPayload, bytes, UINT64),
+       LACUNA_FIELD(LoaderPayload, loader, UINT32), LACUNA_FIELD(LoaderPayload, worker, INT32)});
 }
 
 void registerInfoSchemas() {
-  registerSchema<HelloPayload>(
-      "lacuna.rt.hello", {LACUNA_FIELD(HelloPayload, version, UINT32), LACUNA_FIELD(HelloPayload, pid, PID_UINT32)});
+  registerSchema<HelloPayload>("lacuna.rt.hello", {LACUNA_FIELD(HelloPayload, version, UINT32),
+                                                   LACUNA_FIELD(HelloPayload, pid, PID_UINT32)});
   registerSchema<QueuePayload>(
       "lacuna.rt.queue",
-      {LACUNA_FIELD(QueuePayload, name, NVTX_REGISTERED_STRING_HANDLE), LACUNA_FIELD(QueuePayload, memoryBytes, UINT64),
-       LACUNA_FIELD(QueuePayload, queue, UINT32), LACUNA_FIELD(QueuePayload, device, UINT32),
-       LACUNA_FIELD(QueuePayload, deviceKind, UINT32), LACUNA_FIELD(QueuePayload, thread, TID_UINT32),
-       LACUNA_FIELD(QueuePayload, cores, UINT32), LACUNA_FIELD(QueuePayload, reserved, UINT32)});
-  registerSchema<KnobPayload>("lacuna.rt.knob", {LACUNA_FIELD(KnobPayload, name, NVTX_REGISTERED_STRING_HANDLE),
-                                                 LACUNA_FIELD(KnobPayload, value, NVTX_REGISTERED_STRING_HANDLE)});
+      {LACUNA_FIELD(QueuePayload, name, NVTX_REGISTERED_STRING_HANDLE),
+       LACUNA_FIELD(QueuePayload, memoryBytes, UINT64), LACUNA_FIELD(QueuePayload, queue, UINT32),
+       LACUNA_FIELD(QueuePayload, device, UINT32), LACUNA_FIELD(QueuePayload, deviceKind, UINT32),
+       LACUNA_FIELD(QueuePayload, thread, TID_UINT32), LACUNA_FIELD(QueuePayload, cores, UINT32),
+       LACUNA_FIELD(QueuePayload, reserved, UINT32)});
+  registerSchema<KnobPayload>("lacuna.rt.knob",
+                              {LACUNA_FIELD(KnobPayload, name, NVTX_REGISTERED_STRING_HANDLE),
+                               LACUNA_FIELD(KnobPayload, value, NVTX_REGISTERED_STRING_HANDLE)});
 }
 
-/// Texts that were sent before, with their handles. Names of operators come from PyTorch as text and are few. Names
-/// beyond the room (a program may make them up as it goes) are sent as plain text.
+/// Texts that were sent before, with their handles. Names of operators come from PyTorch as text
+/// and are few. Names beyond the room (a program may make them up as it goes) are sent as plain
+/// text.
 class Names {
  public:
   nvtxStringHandle_t handle(std::string_view text) {
@@ -153,7 +164,8 @@ class Names {
       const Entry* entry = slot.load(std::memory_order_acquire);
       if (entry == nullptr) entry = add(slot, text, hash);
       if (entry == nullptr) return nullptr;
-      if (entry->hash == hash && text == std::string_view(entry->text, entry->length)) return entry->handle;
+      if (entry->hash == hash && text == std::string_view(entry->text, entry->length))
+        return entry->handle;
     }
     return nullptr;
   }
@@ -184,7 +196,8 @@ class Names {
     return hash ^ hash >> 29;
   }
   static const Entry* add(std::atomic<Entry*>& slot, std::string_view text, std::uint64_t hash) {
-    auto* fresh = static_cast<Entry*>(::operator new(sizeof(Entry) + text.size() + 1, std::nothrow));
+    auto* fresh =
+        static_cast<Entry*>(::operator new(sizeof(Entry) + text.size() + 1, std::nothrow));
     if (fresh == nullptr) return nullptr;
     char* copy = reinterpret_cast<char*>(fresh + 1);
     std::memcpy(copy, text.data(), text.size());
@@ -202,7 +215,11 @@ Names gNames;
 Names gShapes;  // apart: a program with changing shapes makes up many
 
 /// The ranges that are open on a thread, innermost last.
-enum class Is : std::uint8_t { Other, Operator, Room };  ///< Room: an operator that makes a tensor for another one
+enum class Is : std::uint8_t {
+  Other,
+  Operator,
+  Room
+};  ///< Room: an operator that makes a tensor for another one
 struct Level {
   const void* owner;
   nvtxStringHandle_t name;
@@ -257,7 +274,8 @@ struct Event : nvtxEventAttributes_t {
 int push(const Event& event, const void* owner, Is is = Is::Other) {
   Stack* open = stack();
   if (open == nullptr || open->depth == kMostLevels) return -1;
-  const auto name = event.messageType == NVTX_MESSAGE_TYPE_REGISTERED ? event.message.registered : nullptr;
+  const auto name =
+      event.messageType == NVTX_MESSAGE_TYPE_REGISTERED ? event.message.registered : nullptr;
   open->levels[open->depth] = {owner, const_cast<nvtxStringHandle_t>(name), is};
   open->operators += is != Is::Other ? 1 : 0;
   if (!open->rehearses) nvtxDomainRangePushEx(gDomain, &event);
@@ -281,10 +299,12 @@ bool start() {
   if (pthread_key_create(&gStackKey, end) != 0) return false;
   constexpr const char* kCategories[] = {"step",      "phase",  "operator", "module", "loader",
                                          "execution", "memory", "sync",     "info"};
-  for (std::uint32_t i = 0; i < std::size(kCategories); ++i) nvtxDomainNameCategoryA(gDomain, i + 1, kCategories[i]);
+  for (std::uint32_t i = 0; i < std::size(kCategories); ++i)
+    nvtxDomainNameCategoryA(gDomain, i + 1, kCategories[i]);
   registerEventSchemas();
   registerInfoSchemas();
-  emitMark(Category::Info, "hello", HelloPayload{kSchemaVersion, static_cast<std::uint32_t>(getpid())});
+  emitMark(Category::Info, "hello",
+           HelloPayload{kSchemaVersion, static_cast<std::uint32_t>(getpid())});
   return true;
 }
 
@@ -300,7 +320,8 @@ std::int64_t monotonicNs() {
 
 CollectiveCalls gCollectiveCalls;
 
-/// A queue of the CPU besides that of operators, which is 0; the schema defines how queues of one device are numbered.
+/// A queue of the CPU besides that of operators, which is 0; the schema defines how queues of one
+/// device are numbered.
 std::uint32_t announceCollectiveQueue() {
   static std::atomic<std::uint32_t> queues{0};
   QueuePayload payload{};
@@ -317,7 +338,9 @@ Is kindOf(const char* name) {
   std::string_view text(name);
   if (!text.starts_with(kNamespace)) return Is::Operator;
   text.remove_prefix(kNamespace.size());
-  return text.starts_with("empty") || text.starts_with("new_empty") || text == "resize_" ? Is::Room : Is::Operator;
+  return text.starts_with("empty") || text.starts_with("new_empty") || text == "resize_"
+             ? Is::Room
+             : Is::Operator;
 }
 
 /// The operator that asks for memory: the caller of aten::empty matters more than that call.
@@ -348,7 +371,8 @@ int open(Category category, const char* name, const void* owner) {
 
 int openOperator(const char* name, const OperatorNote& note, const void* owner) {
   if (!listening()) return -1;
-  const auto shapes = note.shapes != nullptr ? reinterpret_cast<std::uintptr_t>(gShapes.handle(note.shapes)) : 0;
+  const auto shapes =
+      note.shapes != nullptr ? reinterpret_cast<std::uintptr_t>(gShapes.handle(note.shapes)) : 0;
   if (note.sequence == 0 && note.correlation == 0 && shapes == 0) {
     return push(Event(Category::Operator, name), owner, kindOf(name));
   }
@@ -359,12 +383,15 @@ int openOperator(const char* name, const OperatorNote& note, const void* owner) 
 
 int openStep(std::uint64_t index, std::uint64_t samples, bool plain) {
   if (!listening()) return -1;
-  return push(Event(Category::Step, plain ? "plain step" : "step", StepPayload{index, samples}), nullptr);
+  return push(Event(Category::Step, plain ? "plain step" : "step", StepPayload{index, samples}),
+              nullptr);
 }
 
 int openLoader(const char* stage, const LoaderNote& note) {
   if (!listening()) return -1;
-  return push(Event(Category::Loader, stage, LoaderPayload{note.batch, 0, note.loader, note.worker}), nullptr);
+  return push(
+      Event(Category::Loader, stage, LoaderPayload{note.batch, 0, note.loader, note.worker}),
+      nullptr);
 }
 
 int openExecution(const char* name, std::uint64_t correlation, const void* owner) {
@@ -445,8 +472,8 @@ void nameThread(const char* name) {
 
 void announceCpuQueue() {
   if (!listening()) return;
-  const auto bytes =
-      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                     static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   QueuePayload payload{};
   payload.name = text("cpu:0 operators");
   payload.memoryBytes = bytes;
@@ -456,8 +483,8 @@ void announceCpuQueue() {
   emitMark(Category::Info, "queue", payload);
 }
 
-void memory(MemoryAction action, std::uint64_t address, std::uint64_t bytes, std::uint8_t role, std::uint32_t device,
-            const char* tensor) {
+void memory(MemoryAction action, std::uint64_t address, std::uint64_t bytes, std::uint8_t role,
+            std::uint32_t device, const char* tensor) {
   if (!listening()) return;
   MemoryPayload payload{};
   payload.address = address;

@@ -9,8 +9,8 @@
 #include "torch/observer.h"
 #include "torch/program_steps.h"
 
-// The functions that the start-up hook (collector/python) and the package (python/lacuna) call. Numbers and texts only;
-// pointers are valid for the call.
+// The functions that the start-up hook (collector/python) and the package (python/lacuna) call.
+// Numbers and texts only; pointers are valid for the call.
 using namespace lacuna::collector::torch;
 
 #define LACUNA_ENTRY_POINT extern "C" __attribute__((visibility("default")))
@@ -22,7 +22,8 @@ LACUNA_ENTRY_POINT void lacunaTorchRecord(int on) {
   if (on != 0) announceQueueAgain();
   beQuiet(on == 0);
 }
-LACUNA_ENTRY_POINT int lacunaTorchObserve(std::uint32_t scopes, std::uint32_t userScope, int withInputs) {
+LACUNA_ENTRY_POINT int lacunaTorchObserve(std::uint32_t scopes, std::uint32_t userScope,
+                                          int withInputs) {
   return static_cast<int>(observe(scopes, userScope, withInputs != 0));
 }
 LACUNA_ENTRY_POINT void lacunaTorchExecutions(int on) {
@@ -34,8 +35,9 @@ LACUNA_ENTRY_POINT void lacunaTorchExpectSequence(std::int64_t expected) {
 LACUNA_ENTRY_POINT int lacunaTorchSettleSequence() {
   return settleSequence();
 }
-LACUNA_ENTRY_POINT void lacunaTorchExpectInputs(const void* first, const void* second, const std::int64_t* shape,
-                                                std::uint32_t type, int inList) {
+LACUNA_ENTRY_POINT void lacunaTorchExpectInputs(const void* first, const void* second,
+                                                const std::int64_t* shape, std::uint32_t type,
+                                                int inList) {
   TrialTensors tensors{.first = first, .second = second, .type = static_cast<std::uint16_t>(type)};
   std::copy_n(shape, TrialTensors::kDims, tensors.shape);
   expectInputs(tensors, inList != 0);
@@ -49,8 +51,9 @@ LACUNA_ENTRY_POINT int lacunaTorchWatchMemory(int cpu) {
 LACUNA_ENTRY_POINT void lacunaTorchRole(std::uint32_t role) {
   setRole(static_cast<std::uint8_t>(role));
 }
-LACUNA_ENTRY_POINT void lacunaTorchTensor(std::uint64_t address, std::uint64_t bytes, std::uint32_t role,
-                                          std::int32_t cudaDevice, const char* name) {
+LACUNA_ENTRY_POINT void lacunaTorchTensor(std::uint64_t address, std::uint64_t bytes,
+                                          std::uint32_t role, std::int32_t cudaDevice,
+                                          const char* name) {
   attributeTensor(address, bytes, static_cast<std::uint8_t>(role), cudaDevice, name);
 }
 LACUNA_ENTRY_POINT int lacunaTorchOpen(std::uint32_t category, const char* name) {
@@ -64,15 +67,17 @@ LACUNA_ENTRY_POINT void lacunaTorchCloseStep(int level) {
   closeTo(level);
   noteStep(false);
 }
-/// Operators, modules and allocations: from the begin of a plain step to its end they are not recorded.
+/// Operators, modules and allocations: from the begin of a plain step to its end they are not
+/// recorded.
 LACUNA_ENTRY_POINT void lacunaTorchDetail(int on) {
   observeDetail(on != 0);
   recordModules(on != 0);
   recordAllocations(on != 0);
 }
 /// The watchers are functions of Python. Null where Python cannot be reached.
-LACUNA_ENTRY_POINT Object* lacunaTorchModuleCalls(Object* type, Object* original, Object* gradients, Object* begins,
-                                                  Object* unknown, Object* norm, Object* inside) {
+LACUNA_ENTRY_POINT Object* lacunaTorchModuleCalls(Object* type, Object* original, Object* gradients,
+                                                  Object* begins, Object* unknown, Object* norm,
+                                                  Object* inside) {
   return moduleCallMethod(type, original, {gradients, begins, unknown, norm, inside});
 }
 LACUNA_ENTRY_POINT std::uint64_t lacunaTorchForwards() {
@@ -93,8 +98,8 @@ LACUNA_ENTRY_POINT void lacunaTorchForgetModule(const void* module) {
 LACUNA_ENTRY_POINT void lacunaTorchProgramStep(std::int64_t beginNs, std::int64_t endNs) {
   emitProgramStep(beginNs, endNs);
 }
-LACUNA_ENTRY_POINT int lacunaTorchOpenLoader(const char* stage, std::uint64_t batch, std::uint32_t loader,
-                                             std::int32_t worker) {
+LACUNA_ENTRY_POINT int lacunaTorchOpenLoader(const char* stage, std::uint64_t batch,
+                                             std::uint32_t loader, std::int32_t worker) {
   return openLoader(stage, {batch, loader, worker});
 }
 LACUNA_ENTRY_POINT void lacunaTorchClose(int level) {

@@ -29,15 +29,16 @@ constexpr std::size_t kTensorBytes = 320;  // of a tensor's object
 constexpr std::size_t kListBytes = 64;     // of a list's object
 constexpr int kTrials = 3;
 
-// A tensor keeps the number of its dimensions, room for five sizes and five strides (with more dimensions, the address
-// of both), an offset, the number of its values and its type.
+// A tensor keeps the number of its dimensions, room for five sizes and five strides (with more
+// dimensions, the address of both), an offset, the number of its values and its type.
 constexpr std::size_t kInPlaceDims = 5;
 constexpr std::size_t kValuesAfterDims = (1 + 2 * kInPlaceDims + 1) * kWord;
 constexpr std::size_t kTypeAfterDims = kValuesAfterDims + kWord;
 
 /// PyTorch's element types by their numbers, which saved models depend on.
-constexpr std::string_view kTypes[] = {"u8",  "i8",  "i16",  "i32",  "i64",   "f16",    "f32",    "f64",
-                                       "c32", "c64", "c128", "bool", "qint8", "quint8", "qint32", "bf16"};
+constexpr std::string_view kTypes[] = {"u8",    "i8",     "i16",    "i32", "i64",  "f16",
+                                       "f32",   "f64",    "c32",    "c64", "c128", "bool",
+                                       "qint8", "quint8", "qint32", "bf16"};
 
 template <class T>
 T load(Address from) {
@@ -64,7 +65,8 @@ class CarefulReader {
   bool copy(Address from, void* to, std::size_t bytes) const {
     if (!open_ || from % kWord != 0) return false;
     const auto count = write(ends_[1], reinterpret_cast<const void*>(from), bytes);
-    return count > 0 && read(ends_[0], to, static_cast<std::size_t>(count)) == static_cast<ssize_t>(bytes);
+    return count > 0 &&
+           read(ends_[0], to, static_cast<std::size_t>(count)) == static_cast<ssize_t>(bytes);
   }
 
  private:
@@ -73,17 +75,18 @@ class CarefulReader {
 };
 
 bool holds(const Value* values, const TrialTensors& tensors) {
-  return values[0].content == addressOf(tensors.first) && values[1].content == addressOf(tensors.second) &&
-         values[0].tag == values[1].tag;
+  return values[0].content == addressOf(tensors.first) &&
+         values[1].content == addressOf(tensors.second) && values[0].tag == values[1].tag;
 }
 
 std::optional<std::size_t> placeOfShape(const CarefulReader& reader, const TrialTensors& tensors) {
   std::uint64_t words[kTensorBytes / kWord];
   if (!reader.copy(addressOf(tensors.first), words, sizeof words)) return std::nullopt;
-  const auto values =
-      std::accumulate(std::begin(tensors.shape), std::end(tensors.shape), std::int64_t{1}, std::multiplies<>());
+  const auto values = std::accumulate(std::begin(tensors.shape), std::end(tensors.shape),
+                                      std::int64_t{1}, std::multiplies<>());
   for (std::size_t i = 0; (i + 1) * kWord + kTypeAfterDims <= sizeof words; ++i) {
-    if (words[i] == TrialTensors::kDims && std::memcmp(words + i + 1, tensors.shape, sizeof tensors.shape) == 0 &&
+    if (words[i] == TrialTensors::kDims &&
+        std::memcmp(words + i + 1, tensors.shape, sizeof tensors.shape) == 0 &&
         words[i + kValuesAfterDims / kWord] == static_cast<std::uint64_t>(values) &&
         static_cast<std::uint16_t>(words[i + kTypeAfterDims / kWord]) == tensors.type) {
       return i * kWord;
@@ -96,7 +99,8 @@ std::optional<std::size_t> placeOfShape(const CarefulReader& reader, const Trial
 class Line {
  public:
   static constexpr std::size_t kSpare = 8;  // for the mark of a cut and the end
-  Line(char* text, std::size_t room) : begin_(text), at_(text), end_(text + room - kSpare), complete_(text) {}
+  Line(char* text, std::size_t room)
+      : begin_(text), at_(text), end_(text + room - kSpare), complete_(text) {}
   void put(char c) {
     if (at_ < end_) *at_++ = c;
   }
@@ -153,7 +157,8 @@ bool putTensor(Line& line, Address tensor, std::size_t shapeAt) {
   if (dims > kInPlaceDims) sizes = load<Address>(sizes);
   line.space();
   line.put(kTypes[type]);
-  line.numbers('[', ']', dims, [&](std::size_t i) { return load<std::int64_t>(sizes + i * kWord); });
+  line.numbers('[', ']', dims,
+               [&](std::size_t i) { return load<std::int64_t>(sizes + i * kWord); });
   return true;
 }
 
@@ -175,7 +180,8 @@ void Inputs::tryOperands(const void* function, const TrialTensors& tensors) {
     constexpr std::uint64_t kArguments = 3;
     Value values[kArguments];
     if (words[i + 1] != kArguments || !reader.copy(words[i], values, sizeof values)) continue;
-    if (holds(values, tensors) && values[2].content == 1) seen = Operands{i * kWord, values[0].tag, values[2].tag};
+    if (holds(values, tensors) && values[2].content == 1)
+      seen = Operands{i * kWord, values[0].tag, values[2].tag};
   }
   operands_.add(seen);
   shape_.add(placeOfShape(reader, tensors));
@@ -187,14 +193,17 @@ void Inputs::tryList(const void* function, const TrialTensors& tensors) {
   Value first;
   std::uint64_t words[kListBytes / kWord];
   if (!operands_.place ||
-      !reader.copy(load<Address>(addressOf(function) + operands_.place->at), &first, sizeof first) ||
+      !reader.copy(load<Address>(addressOf(function) + operands_.place->at), &first,
+                   sizeof first) ||
       !reader.copy(first.content, words, sizeof words)) {
     return list_.add(std::nullopt);
   }
   for (std::size_t i = 0; i + 1 < std::size(words) && !seen; ++i) {
     Value values[2];
-    if (words[i + 1] - words[i] != sizeof values || !reader.copy(words[i], values, sizeof values)) continue;
-    if (holds(values, tensors) && values[0].tag == operands_.place->tensor) seen = List{first.tag, i * kWord};
+    if (words[i + 1] - words[i] != sizeof values || !reader.copy(words[i], values, sizeof values))
+      continue;
+    if (holds(values, tensors) && values[0].tag == operands_.place->tensor)
+      seen = List{first.tag, i * kWord};
   }
   list_.add(seen);
 }

@@ -17,9 +17,9 @@ struct TrialTensors {
   std::uint16_t type = 0;  ///< PyTorch's number of the element type
 };
 
-/// Finds what PyTorch's operators are called with. Only PyTorch's headers know where it keeps inputs, and this library
-/// is built without them. So the places are found by trials: calls with tensors whose shapes and types are known. Every
-/// trial must confirm what the first one found.
+/// Finds what PyTorch's operators are called with. Only PyTorch's headers know where it keeps
+/// inputs, and this library is built without them. So the places are found by trials: calls with
+/// tensors whose shapes and types are known. Every trial must confirm what the first one found.
 class Inputs {
  public:
   /// A trial: an operator was called with (first, second, the number 1).
@@ -29,14 +29,14 @@ class Inputs {
   /// True when enough trials found the same places.
   [[nodiscard]] bool found() const;
 
-  /// Writes the inputs as text, "f32[8,3,32,32] {f32[16] f32[16]} (1,1)": tensors, lists of tensors in braces, and
-  /// lists of whole numbers in parentheses. Returns its length without the end mark; 0 when there is no tensor among
-  /// them. Only after found().
+  /// Writes the inputs as text, "f32[8,3,32,32] {f32[16] f32[16]} (1,1)": tensors, lists of tensors
+  /// in braces, and lists of whole numbers in parentheses. Returns its length without the end mark;
+  /// 0 when there is no tensor among them. Only after found().
   std::size_t describe(const void* function, char* text, std::size_t room) const;
 
  private:
   struct Operands {
-    std::size_t at;                ///< in the function's record: the first input's address, then their number
+    std::size_t at;  ///< in the function's record: the first input's address, then their number
     std::uint32_t tensor, number;  ///< tags of values
     bool operator==(const Operands&) const = default;
   };

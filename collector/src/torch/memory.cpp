@@ -43,7 +43,8 @@ void recordBlock(void* address, std::int64_t bytes, Device device) {
   memory(action, reinterpret_cast<std::uintptr_t>(address), size, what, number);
 }
 
-void ourReport(void* address, std::int64_t bytes, std::size_t allocated, std::size_t reserved, Device device) {
+void ourReport(void* address, std::int64_t bytes, std::size_t allocated, std::size_t reserved,
+               Device device) {
   if (watching.load(std::memory_order_relaxed)) recordBlock(address, bytes, device);
   report(address, bytes, allocated, reserved, device);
 }
@@ -94,7 +95,8 @@ class CallTable {
     for (std::size_t i = 0; i < bytes / sizeof(ElfW(Rela)); ++i) {
       const auto type = ELF64_R_TYPE(list[i].r_info);
       if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
-      if (std::strcmp(names_ + symbols_[ELF64_R_SYM(list[i].r_info)].st_name, to.symbol) != 0) continue;
+      if (std::strcmp(names_ + symbols_[ELF64_R_SYM(list[i].r_info)].st_name, to.symbol) != 0)
+        continue;
       found |= write(reinterpret_cast<void**>(base_ + list[i].r_offset), to.function);
     }
     return found;
@@ -161,8 +163,8 @@ void setRole(std::uint8_t what) {
   role.store(what, std::memory_order_relaxed);
 }
 
-void attributeTensor(std::uint64_t address, std::uint64_t bytes, std::uint8_t what, std::int32_t cudaDevice,
-                     const char* name) {
+void attributeTensor(std::uint64_t address, std::uint64_t bytes, std::uint8_t what,
+                     std::int32_t cudaDevice, const char* name) {
   if (report == nullptr || (cudaDevice < 0 && !watchCpu)) return;
   const auto device = static_cast<std::uint32_t>(cudaDevice < 0 ? 0 : cudaDevice);
   memory(MemoryAction::Free, address, bytes, 0, device);

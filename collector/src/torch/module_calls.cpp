@@ -48,8 +48,9 @@ class ModuleNames {
 
 // Never destroyed: modules die, and are called, after static objects are gone.
 ModuleNames& gNames = *new ModuleNames;
-/// Our newest method calls `gOriginal`, our first one PyTorch's own call, `gInnermost`. They differ where the program
-/// has put a function around the first method: the newest one then calls that function, which calls the first method.
+/// Our newest method calls `gOriginal`, our first one PyTorch's own call, `gInnermost`. They differ
+/// where the program has put a function around the first method: the newest one then calls that
+/// function, which calls the first method.
 Object* gOriginal = nullptr;
 Object* gInnermost = nullptr;
 ModuleWatchers gWatchers{};
@@ -86,7 +87,8 @@ bool isTrue(const PythonApi& python, Object* object, Object* where) {
 bool trains(const PythonApi& python, Object* module) {
   static Object* const name = python.lastingText("training");
   Object* training = python.attribute(module, name);
-  if (training != nullptr || python.errorIs(*python.attributeError) == 0) return isTrue(python, training, module);
+  if (training != nullptr || python.errorIs(*python.attributeError) == 0)
+    return isTrue(python, training, module);
   python.clearError();
   return true;
 }
@@ -96,7 +98,8 @@ int openPhase(const PythonApi& python, Object* module) {
   if (!trains(python, module)) return open(Category::Phase, "evaluation");
   if (!isTrue(python, python.callWith(gWatchers.gradients, nullptr), module)) return -1;
   gForwards.fetch_add(1, std::memory_order_relaxed);
-  if (!gStepIsOpen.load(std::memory_order_relaxed)) ignore(python, python.callWith(gWatchers.begins, nullptr), module);
+  if (!gStepIsOpen.load(std::memory_order_relaxed))
+    ignore(python, python.callWith(gWatchers.begins, nullptr), module);
   const int level = open(Category::Phase, "forward");
   setRole(kActivation);
   return level;
@@ -123,7 +126,8 @@ class ModuleCall {
     if (calls_.depth++ == 0) phase_ = openPhase(python, module);
     if (!gRecord.load(std::memory_order_relaxed)) return;
     Name* name = nameOf(python, module);
-    if (name != nullptr && name->isNewNorm.load(std::memory_order_relaxed) && name->isNewNorm.exchange(false))
+    if (name != nullptr && name->isNewNorm.load(std::memory_order_relaxed) &&
+        name->isNewNorm.exchange(false))
       meetNorm(python, module, calls_.leaf);
     if (gInside.load(std::memory_order_relaxed))
       ignore(python, python.callWith(gWatchers.inside, module, nullptr), module);
@@ -166,7 +170,8 @@ Object* callOn(const PythonApi& python, Object* to, Object* module, Object* args
 Object* callModule(Object* module, Object* args, Object* named) {
   const PythonApi& python = *pythonApi();
   const Object* handedOn = std::exchange(tCalls.handedOn, nullptr);
-  if (handedOn == module && gOriginal != gInnermost) return callOn(python, gInnermost, module, args, named);
+  if (handedOn == module && gOriginal != gInnermost)
+    return callOn(python, gInnermost, module, args, named);
   const bool isWatched = gWatch.load(std::memory_order_relaxed) && listening();
   std::optional<ModuleCall> call;
   if (isWatched) call.emplace(python, module);
@@ -180,11 +185,13 @@ Object* callModule(Object* module, Object* args, Object* named) {
 
 Object* moduleCallMethod(Object* type, Object* original, const ModuleWatchers& watchers) {
   // The first words are how Python writes a signature, which programs may ask for.
-  static constexpr MethodDefinition kDefinition{"__call__", callModule, kAnyArguments,
-                                                "__call__($self, /, *args, **kwargs)\n--\n\nCalls the module."};
+  static constexpr MethodDefinition kDefinition{
+      "__call__", callModule, kAnyArguments,
+      "__call__($self, /, *args, **kwargs)\n--\n\nCalls the module."};
   const PythonApi* python = pythonApi();
   if (python == nullptr) return nullptr;
-  for (Object* kept : {original, watchers.gradients, watchers.begins, watchers.unknown, watchers.norm, watchers.inside})
+  for (Object* kept : {original, watchers.gradients, watchers.begins, watchers.unknown,
+                       watchers.norm, watchers.inside})
     python->incRef(kept);
   gOriginal = original;
   if (gInnermost == nullptr) gInnermost = original;

@@ -21,14 +21,16 @@
 namespace lacuna::collector::torch {
 namespace {
 
-// PyTorch's types as far as the calls need them. RecordFunction is only ever used through its functions.
+// PyTorch's types as far as the calls need them. RecordFunction is only ever used through its
+// functions.
 struct RecordFunction;
 struct ObserverContext {
   virtual ~ObserverContext() = default;
 };
 using Started = std::unique_ptr<ObserverContext>;
 
-/// The bytes of at::RecordFunctionCallback: two functions, a probability, one flag for each scope, three flags.
+/// The bytes of at::RecordFunctionCallback: two functions, a probability, one flag for each scope,
+/// three flags.
 struct Callback {
   Started (*start)(const RecordFunction&);
   void (*end)(const RecordFunction&, ObserverContext*);
@@ -43,7 +45,8 @@ struct Cut {
 constexpr std::uint32_t kFunctionScope = 0;
 constexpr std::uint32_t kBackwardScope = 1;
 constexpr std::size_t kShapesRoom = 256;
-constexpr std::size_t kWindow = 384;  // bytes of a RecordFunction that are searched for the sequence number
+constexpr std::size_t kWindow =
+    384;  // bytes of a RecordFunction that are searched for the sequence number
 
 const char* (*nameOf)(const RecordFunction*) = nullptr;
 /// Our callback for one scope, and PyTorch's number for it while it is registered.
@@ -107,8 +110,8 @@ std::uint64_t sequenceOf(const RecordFunction& function) {
   return value < 0 ? 0 : static_cast<std::uint64_t>(value) + 1;
 }
 
-/// A forked child's main thread is not the program's. Asking the kernel at every operator would take a tenth of what
-/// one costs.
+/// A forked child's main thread is not the program's. Asking the kernel at every operator would
+/// take a tenth of what one costs.
 std::atomic<bool> isForked{false};
 
 bool onMainThread() {
@@ -116,7 +119,8 @@ bool onMainThread() {
   return main && !isForked.load(std::memory_order_relaxed);
 }
 
-/// The engine calls the backward of an operator in a function of this name, followed by the backward's.
+/// The engine calls the backward of an operator in a function of this name, followed by the
+/// backward's.
 constexpr std::string_view kEvaluates = "autograd::engine::evaluate_function: ";
 
 std::uint64_t nextCorrelation() {
@@ -135,9 +139,10 @@ Started startOperator(const RecordFunction& function) {
   const char* name = nameOf(&function);
   const auto direction = sequence != 0 ? Direction::Forward : Direction::None;
   char text[kShapesRoom];
-  const bool described =
-      describesInputs.load(std::memory_order_relaxed) && inputs.describe(&function, text, sizeof text) > 0;
-  OperatorNote note{.sequence = sequence, .direction = direction, .shapes = described ? text : nullptr};
+  const bool described = describesInputs.load(std::memory_order_relaxed) &&
+                         inputs.describe(&function, text, sizeof text) > 0;
+  OperatorNote note{
+      .sequence = sequence, .direction = direction, .shapes = described ? text : nullptr};
   const bool executes = executions.load(std::memory_order_relaxed);
   if (executes && startsWith(name, "c10d::")) noteCollectiveCall(name, nextCorrelation());
   if (executes && operatorsOpen() == 0 && onMainThread()) {
@@ -147,7 +152,8 @@ Started startOperator(const RecordFunction& function) {
     }
     note.correlation = nextCorrelation();
     openOperator(name, note, &function);
-    openExecution(startsWith(name, kEvaluates) ? name + kEvaluates.size() : name, note.correlation, &function);
+    openExecution(startsWith(name, kEvaluates) ? name + kEvaluates.size() : name, note.correlation,
+                  &function);
   } else {
     openOperator(name, note, &function);
   }
@@ -156,7 +162,8 @@ Started startOperator(const RecordFunction& function) {
 
 /// A node of the backward graph, around the operators that it calls.
 Started startBackward(const RecordFunction& function) {
-  openOperator(nameOf(&function), {.sequence = sequenceOf(function), .direction = Direction::Backward}, &function);
+  openOperator(nameOf(&function),
+               {.sequence = sequenceOf(function), .direction = Direction::Backward}, &function);
   return nullptr;
 }
 
@@ -219,7 +226,8 @@ Observing observe(std::uint32_t scopes, std::uint32_t userScope, bool withInputs
   addFunction = dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
   removeFunction = dlsym(library, "_ZN2at14removeCallbackEm");
   void* name = dlsym(library, "_ZNK2at14RecordFunction4nameEv");
-  if (addFunction == nullptr || name == nullptr || scopes + 3 > sizeof(Callback::flags) || userScope >= scopes) {
+  if (addFunction == nullptr || name == nullptr || scopes + 3 > sizeof(Callback::flags) ||
+      userScope >= scopes) {
     return Observing::NoFunctions;
   }
   nameOf = reinterpret_cast<decltype(nameOf)>(name);
@@ -228,7 +236,8 @@ Observing observe(std::uint32_t scopes, std::uint32_t userScope, bool withInputs
   static const int watchesForks = pthread_atfork(nullptr, nullptr, [] { isForked.store(true); });
   (void)watchesForks;
   scopeCount = scopes;
-  // Without a way to take it back, PyTorch is not asked for inputs that may turn out to be unreadable.
+  // Without a way to take it back, PyTorch is not asked for inputs that may turn out to be
+  // unreadable.
   watches = {{kBackwardScope, startBackward, false, {}},
              {userScope, startUserRange, false, {}},
              {kFunctionScope, startOperator, withInputs && removeFunction != nullptr, {}}};

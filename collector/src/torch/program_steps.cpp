@@ -30,18 +30,19 @@ struct ProgramSteps {
     nvtxDomainNameCategoryA(domain, kStepCategory, "step");
     constexpr std::uint64_t kTime = NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP;
     const nvtxPayloadSchemaEntry_t entries[] = {
-        {kTime | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "begin", nullptr, 0,
-         offsetof(ProgramStep, beginNs), nullptr, nullptr},
-        {kTime | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "end", nullptr, 0,
-         offsetof(ProgramStep, endNs), nullptr, nullptr},
+        {kTime | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "begin",
+         nullptr, 0, offsetof(ProgramStep, beginNs), nullptr, nullptr},
+        {kTime | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "end", nullptr,
+         0, offsetof(ProgramStep, endNs), nullptr, nullptr},
         {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "name", nullptr, 0,
          offsetof(ProgramStep, name), nullptr, nullptr},
-        {0, NVTX_PAYLOAD_ENTRY_TYPE_CATEGORY, "category", nullptr, 0, offsetof(ProgramStep, category), nullptr,
-         nullptr}};
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_CATEGORY, "category", nullptr, 0,
+         offsetof(ProgramStep, category), nullptr, nullptr}};
     nvtxPayloadSchemaAttr_t attributes{};
-    attributes.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-                           NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
-                           NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
+    attributes.fieldMask =
+        NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+        NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+        NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
     attributes.name = "lacuna.step";
     attributes.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
     attributes.entries = entries;

@@ -18,14 +18,16 @@ bool find(const char* name, Pointer& place) {
 std::optional<PythonApi> findAll() {
   PythonApi api{};
   const bool foundAll =
-      find("Py_IncRef", api.incRef) && find("Py_DecRef", api.decRef) && find("PyObject_Call", api.call) &&
-      find("PyObject_CallFunctionObjArgs", api.callWith) && find("PyTuple_New", api.newTuple) &&
-      find("PyTuple_Size", api.tupleSize) && find("PyTuple_GetItem", api.tupleItem) &&
-      find("PyTuple_SetItem", api.setTupleItem) && find("PyDescr_NewMethod", api.newMethod) &&
-      find("PyLong_FromVoidPtr", api.intOf) && find("PyUnicode_InternFromString", api.lastingText) &&
+      find("Py_IncRef", api.incRef) && find("Py_DecRef", api.decRef) &&
+      find("PyObject_Call", api.call) && find("PyObject_CallFunctionObjArgs", api.callWith) &&
+      find("PyTuple_New", api.newTuple) && find("PyTuple_Size", api.tupleSize) &&
+      find("PyTuple_GetItem", api.tupleItem) && find("PyTuple_SetItem", api.setTupleItem) &&
+      find("PyDescr_NewMethod", api.newMethod) && find("PyLong_FromVoidPtr", api.intOf) &&
+      find("PyUnicode_InternFromString", api.lastingText) &&
       find("PyObject_GetAttr", api.attribute) && find("PyObject_IsTrue", api.isTrue) &&
       find("PyErr_ExceptionMatches", api.errorIs) && find("PyErr_Clear", api.clearError) &&
-      find("PyErr_WriteUnraisable", api.reportError) && find("PyExc_AttributeError", api.attributeError);
+      find("PyErr_WriteUnraisable", api.reportError) &&
+      find("PyExc_AttributeError", api.attributeError);
   return foundAll ? std::optional(api) : std::nullopt;
 }
 

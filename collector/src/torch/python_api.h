@@ -22,8 +22,8 @@ struct MethodDefinition {
 /// METH_VARARGS | METH_KEYWORDS
 inline constexpr int kAnyArguments = 1 | 2;
 
-/// Functions of Python's stable interface, by what they do. They are looked up in the process, so this library needs no
-/// header of Python and serves every version.
+/// Functions of Python's stable interface, by what they do. They are looked up in the process, so
+/// this library needs no header of Python and serves every version.
 struct PythonApi {
   void (*incRef)(Object*);
   void (*decRef)(Object*);
@@ -31,9 +31,10 @@ struct PythonApi {
   Object* (*callWith)(Object* callable, ...);  ///< the arguments, and null behind them
   Object* (*newTuple)(std::ptrdiff_t size);
   std::ptrdiff_t (*tupleSize)(Object* tuple);
-  Object* (*tupleItem)(Object* tuple, std::ptrdiff_t at);                  ///< borrowed
-  int (*setTupleItem)(Object* tuple, std::ptrdiff_t at, Object* item);     ///< takes over the item
-  Object* (*newMethod)(Object* type, const MethodDefinition* definition);  ///< kept by the caller, for good
+  Object* (*tupleItem)(Object* tuple, std::ptrdiff_t at);               ///< borrowed
+  int (*setTupleItem)(Object* tuple, std::ptrdiff_t at, Object* item);  ///< takes over the item
+  Object* (*newMethod)(Object* type,
+                       const MethodDefinition* definition);  ///< kept by the caller, for good
   Object* (*intOf)(void* pointer);
   Object* (*lastingText)(const char* text);
   Object* (*attribute)(Object* of, Object* name);

@@ -34,22 +34,27 @@ void AnalysisRunner::start(const TracePtr& trace) {
     options.progress = turn.progress([this](double share) { Q_EMIT progressed(share); });
     auto calibration = analyzer::calibrationOfEnvironment();
     if (calibration) options.calibration = *std::move(calibration);
-    auto analysis =
-        calibration ? analyse(trace->store, options) : prof::Result<analyzer::Analysis>(calibration.error());
+    auto analysis = calibration ? analyse(trace->store, options)
+                                : prof::Result<analyzer::Analysis>(calibration.error());
     if (!turn.wanted()) return;
     const Findings findings = findingsOf(std::move(analysis));
-    turn.post([this, findings] { findings.analysis ? Q_EMIT finished(findings) : Q_EMIT failed(findings.problem); });
+    turn.post([this, findings] {
+      findings.analysis ? Q_EMIT finished(findings) : Q_EMIT failed(findings.problem);
+    });
     std::shared_ptr<const std::vector<analyzer::LedgerStrip>> laidOut;
     if (findings.analysis && turn.wanted()) {
-      auto strips = analyzer::ledgerStrips(*findings.analysis, {.progress = [&](double) { return turn.wanted(); }});
-      if (strips) laidOut = std::make_shared<const std::vector<analyzer::LedgerStrip>>(*std::move(strips));
+      auto strips = analyzer::ledgerStrips(*findings.analysis,
+                                           {.progress = [&](double) { return turn.wanted(); }});
+      if (strips)
+        laidOut = std::make_shared<const std::vector<analyzer::LedgerStrip>>(*std::move(strips));
     }
     turn.post([this, laidOut] {
       busy_ = false;
       if (laidOut) Q_EMIT stripsReady(laidOut);
       Q_EMIT settled();
     });
-    // Selecting an event asks for its launch; computed here, nobody waits for that after the first moments.
+    // Selecting an event asks for its launch; computed here, nobody waits for that after the first
+    // moments.
     (void)trace->store->links().prepareLaunches([&] { return turn.wanted(); });
   });
 }

@@ -11,14 +11,14 @@
 
 namespace lacuna::gui {
 
-/// Analyses a trace on a thread of its own. One at a time: start() abandons the analysis under way, and nothing is
-/// heard of it any more. Signals arrive on the thread that the runner lives on.
+/// Analyses a trace on a thread of its own. One at a time: start() abandons the analysis under way,
+/// and nothing is heard of it any more. Signals arrive on the thread that the runner lives on.
 class AnalysisRunner : public QObject {
   Q_OBJECT
 
  public:
-  using Analyse = std::function<prof::Result<analyzer::Analysis>(std::shared_ptr<const analyzer::Store>,
-                                                                 const analyzer::AnalysisOptions&)>;
+  using Analyse = std::function<prof::Result<analyzer::Analysis>(
+      std::shared_ptr<const analyzer::Store>, const analyzer::AnalysisOptions&)>;
 
   explicit AnalysisRunner(QObject* parent = nullptr);
   /// The function that analyses: analyzer::analyse unless set otherwise.

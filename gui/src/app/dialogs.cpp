@@ -61,45 +61,54 @@ QString withoutMnemonic(const QString& text) {
 using Keys = std::vector<std::pair<QString, QString>>;
 
 Keys timelineKeys() {
-  return {{Dialogs::tr("W  S,  Ctrl+wheel"), Dialogs::tr("closer, farther, at the cursor")},
-          {Dialogs::tr("A  D,  ←  →,  drag"), Dialogs::tr("earlier, later")},
-          {Dialogs::tr("↑  ↓,  Page Up  Page Down,  wheel"), Dialogs::tr("scroll the tracks")},
-          {Dialogs::tr("F"), Dialogs::tr("zoom to what is selected, or show everything")},
-          {Dialogs::tr("Home  End"), Dialogs::tr("the whole trace, its end")},
-          {Dialogs::tr("Alt+←  Alt+→,  Backspace"), Dialogs::tr("where the view was before, and forth")},
-          {Dialogs::tr("drag on the ruler,  Shift+drag"), Dialogs::tr("select a stretch and see its sums")},
-          {Dialogs::tr("Shift+←  Shift+→"), Dialogs::tr("the same by keys: begin it, move its end")},
-          {Dialogs::tr(".  ,"), Dialogs::tr("next and previous event of the same lane")},
-          {Dialogs::tr("Shift+↑  Shift+↓"), Dialogs::tr("what lies above and below, in other tracks too")},
-          {Dialogs::tr("]  ["), Dialogs::tr("into and out of a nested range")},
-          {Dialogs::tr("Alt+↑  Alt+↓"), Dialogs::tr("the row above and below")},
-          {Dialogs::tr("C  P,  Shift+C"), Dialogs::tr("collapse or pin it, collapse all groups")},
-          {Dialogs::tr("/"), Dialogs::tr("filter the tracks by name")},
-          {Dialogs::tr("L"), Dialogs::tr("jump between a launch and its kernel")},
-          {Dialogs::tr("B  N,  J  Shift+J"), Dialogs::tr("bookmark: set, write on; next, previous")},
-          {Dialogs::tr("M,  Ctrl+click"), Dialogs::tr("measure from the selected event to others")},
-          {Dialogs::tr("Enter  Shift+Enter"), Dialogs::tr("next and previous event found")},
-          {Dialogs::tr("Esc"), Dialogs::tr("forget the selection")}};
+  return {
+      {Dialogs::tr("W  S,  Ctrl+wheel"), Dialogs::tr("closer, farther, at the cursor")},
+      {Dialogs::tr("A  D,  ←  →,  drag"), Dialogs::tr("earlier, later")},
+      {Dialogs::tr("↑  ↓,  Page Up  Page Down,  wheel"), Dialogs::tr("scroll the tracks")},
+      {Dialogs::tr("F"), Dialogs::tr("zoom to what is selected, or show everything")},
+      {Dialogs::tr("Home  End"), Dialogs::tr("the whole trace, its end")},
+      {Dialogs::tr("Alt+←  Alt+→,  Backspace"),
+       Dialogs::tr("where the view was before, and forth")},
+      {Dialogs::tr("drag on the ruler,  Shift+drag"),
+       Dialogs::tr("select a stretch and see its sums")},
+      {Dialogs::tr("Shift+←  Shift+→"), Dialogs::tr("the same by keys: begin it, move its end")},
+      {Dialogs::tr(".  ,"), Dialogs::tr("next and previous event of the same lane")},
+      {Dialogs::tr("Shift+↑  Shift+↓"),
+       Dialogs::tr("what lies above and below, in other tracks too")},
+      {Dialogs::tr("]  ["), Dialogs::tr("into and out of a nested range")},
+      {Dialogs::tr("Alt+↑  Alt+↓"), Dialogs::tr("the row above and below")},
+      {Dialogs::tr("C  P,  Shift+C"), Dialogs::tr("collapse or pin it, collapse all groups")},
+      {Dialogs::tr("/"), Dialogs::tr("filter the tracks by name")},
+      {Dialogs::tr("L"), Dialogs::tr("jump between a launch and its kernel")},
+      {Dialogs::tr("B  N,  J  Shift+J"), Dialogs::tr("bookmark: set, write on; next, previous")},
+      {Dialogs::tr("M,  Ctrl+click"), Dialogs::tr("measure from the selected event to others")},
+      {Dialogs::tr("Enter  Shift+Enter"), Dialogs::tr("next and previous event found")},
+      {Dialogs::tr("Esc"), Dialogs::tr("forget the selection")}};
 }
 
 Keys otherKeys() {
-  return {{Dialogs::tr("Ctrl+O"), Dialogs::tr("open a trace")},
-          {Dialogs::tr("Ctrl+F"), Dialogs::tr("find events by name")},
-          {Dialogs::tr("Ctrl+1 … Ctrl+9"), Dialogs::tr("pages")},
-          {Dialogs::tr("Ctrl+P"), Dialogs::tr("every command by name")},
-          {Dialogs::tr("Ctrl+D"), Dialogs::tr("dark or light")},
-          {Dialogs::tr("Ctrl+Shift+C  Ctrl+Shift+S"), Dialogs::tr("copy or save a picture of the page")},
-          {Dialogs::tr("Ctrl+E"), Dialogs::tr("save the page's data")},
-          {Dialogs::tr("Ctrl+C  in a table"), Dialogs::tr("copy the selected rows")},
-          {Dialogs::tr("Enter  in a table"), Dialogs::tr("show on the timeline")},
-          {Dialogs::tr("Alt+↑  Alt+↓  in a table"), Dialogs::tr("sort by the column, up or down")},
-          {Dialogs::tr("Arrows  Home  End  Enter  on steps"), Dialogs::tr("choose a step, show it on the timeline")},
-          {Dialogs::tr("←  →  Enter  on the memory curve"), Dialogs::tr("previous, next allocation, show it")},
-          {Dialogs::tr("W  S  Home  on the memory curve"), Dialogs::tr("closer, farther, all of it")},
-          {Dialogs::tr("↑ ↓ ← →  on the flame graph"), Dialogs::tr("walk the stacks")},
-          {Dialogs::tr("Enter  Backspace  on the flame graph"), Dialogs::tr("look into a stack, back out")},
-          {Dialogs::tr("Ctrl+Enter  Esc  on SQL"), Dialogs::tr("run the statement, cancel it")},
-          {Dialogs::tr("Ctrl+Q"), Dialogs::tr("leave")}};
+  return {
+      {Dialogs::tr("Ctrl+O"), Dialogs::tr("open a trace")},
+      {Dialogs::tr("Ctrl+F"), Dialogs::tr("find events by name")},
+      {Dialogs::tr("Ctrl+1 … Ctrl+9"), Dialogs::tr("pages")},
+      {Dialogs::tr("Ctrl+P"), Dialogs::tr("every command by name")},
+      {Dialogs::tr("Ctrl+D"), Dialogs::tr("dark or light")},
+      {Dialogs::tr("Ctrl+Shift+C  Ctrl+Shift+S"),
+       Dialogs::tr("copy or save a picture of the page")},
+      {Dialogs::tr("Ctrl+E"), Dialogs::tr("save the page's data")},
+      {Dialogs::tr("Ctrl+C  in a table"), Dialogs::tr("copy the selected rows")},
+      {Dialogs::tr("Enter  in a table"), Dialogs::tr("show on the timeline")},
+      {Dialogs::tr("Alt+↑  Alt+↓  in a table"), Dialogs::tr("sort by the column, up or down")},
+      {Dialogs::tr("Arrows  Home  End  Enter  on steps"),
+       Dialogs::tr("choose a step, show it on the timeline")},
+      {Dialogs::tr("←  →  Enter  on the memory curve"),
+       Dialogs::tr("previous, next allocation, show it")},
+      {Dialogs::tr("W  S  Home  on the memory curve"), Dialogs::tr("closer, farther, all of it")},
+      {Dialogs::tr("↑ ↓ ← →  on the flame graph"), Dialogs::tr("walk the stacks")},
+      {Dialogs::tr("Enter  Backspace  on the flame graph"),
+       Dialogs::tr("look into a stack, back out")},
+      {Dialogs::tr("Ctrl+Enter  Esc  on SQL"), Dialogs::tr("run the statement, cancel it")},
+      {Dialogs::tr("Ctrl+Q"), Dialogs::tr("leave")}};
 }
 
 QWidget* keyTable(const QString& title, const Keys& keys, QWidget* parent) {
@@ -132,8 +141,10 @@ void showKeyHelp(QWidget* parent) {
   auto* across = new QHBoxLayout(dialog);
   across->setContentsMargins(24, 18, 24, 20);
   across->setSpacing(40);
-  across->addWidget(keyTable(Dialogs::tr("On the timeline"), timelineKeys(), dialog), 0, Qt::AlignTop);
-  across->addWidget(keyTable(Dialogs::tr("Everywhere, and on other pages"), otherKeys(), dialog), 0, Qt::AlignTop);
+  across->addWidget(keyTable(Dialogs::tr("On the timeline"), timelineKeys(), dialog), 0,
+                    Qt::AlignTop);
+  across->addWidget(keyTable(Dialogs::tr("Everywhere, and on other pages"), otherKeys(), dialog), 0,
+                    Qt::AlignTop);
   dialog->show();
 }
 
@@ -168,7 +179,8 @@ void showCommandPalette(QWidget* parent, const QList<QAction*>& actions) {
   QList<QPointer<QAction>> commands;  // by row; recent traces may go while the palette is open
   for (QAction* action : actions) {
     if (action->isSeparator() || action->menu() || !action->isEnabled()) continue;
-    QString text = withoutMnemonic(action->text()).replace(QLatin1Char('\t'), QStringLiteral("   "));
+    QString text =
+        withoutMnemonic(action->text()).replace(QLatin1Char('\t'), QStringLiteral("   "));
     if (!action->shortcut().isEmpty())
       text += QStringLiteral("   ") + action->shortcut().toString(QKeySequence::NativeText);
     list->addItem(text);

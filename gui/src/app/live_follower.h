@@ -12,8 +12,9 @@
 
 namespace lacuna::gui {
 
-/// Watches the .lcn file of an open trace that is still being recorded, and hands out the trace anew whenever the file
-/// has grown. The thread pool reads and lays out the additions, one check at a time.
+/// Watches the .lcn file of an open trace that is still being recorded, and hands out the trace
+/// anew whenever the file has grown. The thread pool reads and lays out the additions, one check at
+/// a time.
 class LiveFollower : public QObject {
   Q_OBJECT
 
@@ -21,8 +22,9 @@ class LiveFollower : public QObject {
   static constexpr int kEveryMs = 1000;
 
   explicit LiveFollower(QObject* parent = nullptr);
-  /// Watches a file if it is one that can grow; stops watching the one before. `size` is what it had before it was
-  /// read: where it has another now, there is more to see, even when the recording has come to its end meanwhile.
+  /// Watches a file if it is one that can grow; stops watching the one before. `size` is what it
+  /// had before it was read: where it has another now, there is more to see, even when the
+  /// recording has come to its end meanwhile.
   void watch(const QString& path, qint64 size);
   void stop();
   /// True once the file was seen growing, until it is finished.

@@ -25,8 +25,9 @@ prof::Result<TracePtr> loadTrace(const StoreOpener& opener, const QString& path,
   const qint64 fileBytes = QFileInfo(path).size();
   auto store = opener(path.toStdString(), options);
   if (!store) return store.error();
-  auto tracks = analyzer::openTracks(
-      **store, [&](double share) { return progress(kReadShare + share * (1 - kReadShare), laying); });
+  auto tracks = analyzer::openTracks(**store, [&](double share) {
+    return progress(kReadShare + share * (1 - kReadShare), laying);
+  });
   if (!tracks) return tracks.error();
   return makeTrace(path, *store, *tracks, fileBytes);
 }
@@ -70,11 +71,14 @@ void Loader::open(const QString& path) {
   busy_ = true;
   path_ = path;
   job_.start([this, path, opener = opener_](const LongJob::Turn& turn) {
-    const auto progress = [this](double share, const QString& stage) { Q_EMIT progressed(share, stage); };
+    const auto progress = [this](double share, const QString& stage) {
+      Q_EMIT progressed(share, stage);
+    };
     const auto trace = loadTrace(opener, path, turn.progress(progress));
     turn.post([this, path, trace] {
       busy_ = false;
-      trace ? Q_EMIT opened(*trace) : Q_EMIT failed(path, QString::fromStdString(trace.error().message));
+      trace ? Q_EMIT opened(*trace)
+            : Q_EMIT failed(path, QString::fromStdString(trace.error().message));
     });
     // For the next time; where the folder cannot be written to, it will be as slow as today.
     if (!trace || !turn.wanted()) return;

@@ -13,17 +13,19 @@
 namespace lacuna::gui {
 
 /// Where stores come from.
-using StoreOpener = std::function<prof::Result<std::shared_ptr<const analyzer::Store>>(const std::filesystem::path&,
-                                                                                       const analyzer::OpenOptions&)>;
-/// Opens a trace and lays it out. progress(share, stage) may come from any thread; answering false cancels.
+using StoreOpener = std::function<prof::Result<std::shared_ptr<const analyzer::Store>>(
+    const std::filesystem::path&, const analyzer::OpenOptions&)>;
+/// Opens a trace and lays it out. progress(share, stage) may come from any thread; answering false
+/// cancels.
 prof::Result<TracePtr> loadTrace(const StoreOpener& opener, const QString& path,
                                  const std::function<bool(double, const QString&)>& progress);
 
 TracePtr makeTrace(const QString& path, std::shared_ptr<const analyzer::Store> store,
                    std::shared_ptr<const analyzer::TrackSet> tracks, qint64 fileBytes);
 
-/// Opens traces on a thread of its own. One at a time: open() abandons what was under way, and so does cancel(), of
-/// which nothing is heard any more but that. Signals arrive on the thread that the loader lives on.
+/// Opens traces on a thread of its own. One at a time: open() abandons what was under way, and so
+/// does cancel(), of which nothing is heard any more but that. Signals arrive on the thread that
+/// the loader lives on.
 class Loader : public QObject {
   Q_OBJECT
 
@@ -48,7 +50,8 @@ class Loader : public QObject {
  private:
   Opener opener_ = &analyzer::Store::open;
   std::atomic<bool> leaving_ = false;
-  QThreadPool keepers_;  ///< keep tracks for the next time, one after the other, while other traces are opened
+  QThreadPool keepers_;  ///< keep tracks for the next time, one after the other, while other traces
+                         ///< are opened
   bool busy_ = false;
   QString path_;  ///< that is being opened
   LongJob job_{this};

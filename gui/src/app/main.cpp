@@ -19,12 +19,13 @@ namespace {
 bool needsWindow(int argc, char** argv) {
   return std::none_of(argv + 1, argv + argc, [](const char* argument) {
     const QByteArray text(argument);
-    return text.startsWith("--screenshot") || text.startsWith("--help") || text == "-h" || text == "--version" ||
-           text == "-v";
+    return text.startsWith("--screenshot") || text.startsWith("--help") || text == "-h" ||
+           text == "--version" || text == "-v";
   });
 }
 
-/// Chooses where Qt draws, before it looks for itself: where it finds no display it ends the program with an abort.
+/// Chooses where Qt draws, before it looks for itself: where it finds no display it ends the
+/// program with an abort.
 bool choosePlatform(int argc, char** argv) {
   if (!qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) return true;
   if (!needsWindow(argc, argv)) return qputenv("QT_QPA_PLATFORM", "offscreen");
@@ -33,12 +34,12 @@ bool choosePlatform(int argc, char** argv) {
 
 void complainOfNoDisplay(const QString& why) {
   QTextStream(stderr) << "lacuna-gui: there is no display (" << why
-                      << "). Remedy: start it in a desktop session or with ssh -X, or take a picture with "
-                         "--screenshot out.png\n";
+                      << "). Remedy: start it in a desktop session or with ssh -X, or take a "
+                         "picture with --screenshot out.png\n";
 }
 
-/// A variable may name a display that is gone, as in a terminal multiplexer that outlives its desktop: Qt has nothing
-/// more helpful for that than an abort.
+/// A variable may name a display that is gone, as in a terminal multiplexer that outlives its
+/// desktop: Qt has nothing more helpful for that than an abort.
 void leaveWithoutDisplay() {
   const QString x = qEnvironmentVariable("DISPLAY");
   const QString wayland = qEnvironmentVariable("WAYLAND_DISPLAY");
@@ -51,11 +52,15 @@ void leaveWithoutDisplay() {
   ::_exit(1);
 }
 
-/// The offscreen platform prints for each window that it keeps no size limits; nobody who takes a picture need know.
+/// The offscreen platform prints for each window that it keeps no size limits; nobody who takes a
+/// picture need know.
 QtMessageHandler printMessage = nullptr;
-void printButConfessions(QtMsgType type, const QMessageLogContext& context, const QString& message) {
-  if (type == QtFatalMsg && message.contains(QLatin1String("platform plugin"))) leaveWithoutDisplay();
-  if (!message.startsWith(QLatin1String("This plugin does not support"))) printMessage(type, context, message);
+void printButConfessions(QtMsgType type, const QMessageLogContext& context,
+                         const QString& message) {
+  if (type == QtFatalMsg && message.contains(QLatin1String("platform plugin")))
+    leaveWithoutDisplay();
+  if (!message.startsWith(QLatin1String("This plugin does not support")))
+    printMessage(type, context, message);
 }
 
 }  // namespace
@@ -75,40 +80,59 @@ int main(int argc, char** argv) {
   QGuiApplication::setWindowIcon(QIcon::fromTheme(QStringLiteral("lacuna")));
   QTranslator translator;
   if (translator.load(QLocale(), QStringLiteral("lacuna"), QStringLiteral("_"),
-                      QCoreApplication::applicationDirPath() + QStringLiteral("/../share/lacuna/translations"))) {
+                      QCoreApplication::applicationDirPath() +
+                          QStringLiteral("/../share/lacuna/translations"))) {
     QCoreApplication::installTranslator(&translator);
   }
 
   QCommandLineParser parser;
-  parser.setApplicationDescription(QCoreApplication::translate("main", "Explore a trace of a training run."));
+  parser.setApplicationDescription(
+      QCoreApplication::translate("main", "Explore a trace of a training run."));
   parser.addHelpOption();
   parser.addVersionOption();
   parser.addPositionalArgument(
       QStringLiteral("file"),
-      QCoreApplication::translate("main",
-                                  "a trace: .lcn, or what another profiler wrote; a second one to compare with"),
+      QCoreApplication::translate(
+          "main", "a trace: .lcn, or what another profiler wrote; a second one to compare with"),
       QStringLiteral("[FILE [SECOND]]"));
-  const auto option = [&](const char* name, const char* what, const char* value, const char* fallback = "") {
-    const QCommandLineOption out(QString::fromLatin1(name), QCoreApplication::translate("main", what),
+  const auto option = [&](const char* name, const char* what, const char* value,
+                          const char* fallback = "") {
+    const QCommandLineOption out(QString::fromLatin1(name),
+                                 QCoreApplication::translate("main", what),
                                  QString::fromLatin1(value), QString::fromLatin1(fallback));
     parser.addOption(out);
   };
-  option("screenshot", QT_TRANSLATE_NOOP("main", "write a picture of the window and leave; works without a display"),
-         "out.png");
+  option(
+      "screenshot",
+      QT_TRANSLATE_NOOP("main", "write a picture of the window and leave; works without a display"),
+      "out.png");
   parser.addOption(
-      {QStringLiteral("force"), QCoreApplication::translate("main", "with --screenshot: replace a file of that name")});
+      {QStringLiteral("force"),
+       QCoreApplication::translate("main", "with --screenshot: replace a file of that name")});
   option("page", QT_TRANSLATE_NOOP("main", "the page to show first"), "name");
-  option("range", QT_TRANSLATE_NOOP("main", "the stretch to show on the timeline, since the trace's start: 120ms:1.5s"),
+  option("range",
+         QT_TRANSLATE_NOOP(
+             "main", "the stretch to show on the timeline, since the trace's start: 120ms:1.5s"),
          "from:to");
-  option("size", QT_TRANSLATE_NOOP("main", "size of the window; without it as the last time, of a picture 1440x900"),
+  option("size",
+         QT_TRANSLATE_NOOP(
+             "main", "size of the window; without it as the last time, of a picture 1440x900"),
          "WxH");
-  option("scale", QT_TRANSLATE_NOOP("main", "device pixels per pixel of the picture"), "factor", "1");
-  option("theme", QT_TRANSLATE_NOOP("main", "dark or light; without it as the last time, of a picture dark"), "name");
-  option("select", QT_TRANSLATE_NOOP("main", "select the first event whose name contains this text"), "text");
-  option("finding", QT_TRANSLATE_NOOP("main", "show the n-th finding on the timeline"), "n");
-  option("tab", QT_TRANSLATE_NOOP("main", "what the memory page lists: alive, edits, allocator, leaks or advice"),
+  option("scale", QT_TRANSLATE_NOOP("main", "device pixels per pixel of the picture"), "factor",
+         "1");
+  option("theme",
+         QT_TRANSLATE_NOOP("main", "dark or light; without it as the last time, of a picture dark"),
          "name");
-  option("play", QT_TRANSLATE_NOOP("main", "a change to play on the overview, as in loader.workers=4"), "change");
+  option("select",
+         QT_TRANSLATE_NOOP("main", "select the first event whose name contains this text"), "text");
+  option("finding", QT_TRANSLATE_NOOP("main", "show the n-th finding on the timeline"), "n");
+  option("tab",
+         QT_TRANSLATE_NOOP("main",
+                           "what the memory page lists: alive, edits, allocator, leaks or advice"),
+         "name");
+  option("play",
+         QT_TRANSLATE_NOOP("main", "a change to play on the overview, as in loader.workers=4"),
+         "change");
   parser.process(app);
 
   StartRequest request;

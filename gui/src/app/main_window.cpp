@@ -66,8 +66,8 @@ MainWindow::MainWindow(QWidget* parent)
   pages_ = new QStackedWidget(workspace);
   down->addWidget(top);
   down->addWidget(pages_, 1);
-  for (QWidget* page :
-       {static_cast<QWidget*>(welcome_), static_cast<QWidget*>(loading_), static_cast<QWidget*>(error_), workspace}) {
+  for (QWidget* page : {static_cast<QWidget*>(welcome_), static_cast<QWidget*>(loading_),
+                        static_cast<QWidget*>(error_), workspace}) {
     states_->addWidget(page);
   }
   setCentralWidget(states_);
@@ -107,7 +107,8 @@ MainWindow::MainWindow(QWidget* parent)
 void MainWindow::restoreAppearance() {
   const QSettings settings;
   if (!restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray())) {
-    // The first time: as much of the screen as is of use, and never more than there is beside a window's frame.
+    // The first time: as much of the screen as is of use, and never more than there is beside a
+    // window's frame.
     const QSize room = screen()->availableSize();
     resize(size().expandedTo(room * 3 / 5).boundedTo(room - QSize(16, 56)));
   }
@@ -140,7 +141,8 @@ void MainWindow::connectRunner() {
   });
   connect(runner_, &AnalysisRunner::finished, this, &MainWindow::showFindings);
   connect(runner_, &AnalysisRunner::failed, this, [this](const QString& message) {
-    if (findings_.analysis) {  // of a recording that has grown: the pages go on showing the last one
+    if (findings_
+            .analysis) {  // of a recording that has grown: the pages go on showing the last one
       showMessage(tr("The new events could not be analysed: %1").arg(message));
     } else {
       findings_ = {nullptr, nullptr, message};
@@ -211,7 +213,8 @@ bool MainWindow::showPage(const QString& name) {
 }
 
 bool MainWindow::busy() const {
-  return runner_->busy() || std::any_of(all_.begin(), all_.end(), [](const Page* page) { return page->busy(); });
+  return runner_->busy() ||
+         std::any_of(all_.begin(), all_.end(), [](const Page* page) { return page->busy(); });
 }
 
 QString MainWindow::state() const {
@@ -227,7 +230,8 @@ void MainWindow::openFile(const QString& path) {
 
 void MainWindow::chooseFile() {
   const QString path = QFileDialog::getOpenFileName(
-      this, tr("Open a trace"), {}, tr("Traces (*.lcn *.json *.json.gz *.sqlite *.pb *.pickle);;All files (*)"));
+      this, tr("Open a trace"), {},
+      tr("Traces (*.lcn *.json *.json.gz *.sqlite *.pb *.pickle);;All files (*)"));
   if (!path.isEmpty()) openFile(path);
 }
 
@@ -268,10 +272,12 @@ void MainWindow::showSummary() {
                              QString::fromStdString(prof::timeText(span.endNs - span.startNs)),
                              QString::fromStdString(prof::scaledCount(trace_->tracks->events))));
   QStringList warnings;
-  for (const std::string& warning : trace_->store->warnings()) warnings << QString::fromStdString(warning);
-  warnings_->setText(warnings.isEmpty()     ? QString()
-                     : warnings.size() == 1 ? tr("1 warning about the file")
-                                            : tr("%1 warnings about the file").arg(warnings.size()));
+  for (const std::string& warning : trace_->store->warnings())
+    warnings << QString::fromStdString(warning);
+  warnings_->setText(warnings.isEmpty() ? QString()
+                     : warnings.size() == 1
+                         ? tr("1 warning about the file")
+                         : tr("%1 warnings about the file").arg(warnings.size()));
   warnings_->setToolTip(tipWords(warnings.join(QLatin1Char('\n'))));
   warningsAction_->setEnabled(!warnings.isEmpty());
   liveLabel_->setVisible(live_->live());
@@ -279,10 +285,12 @@ void MainWindow::showSummary() {
 }
 
 void MainWindow::analyse() {
-  // An analysis reads the whole trace, so while that grows it may take a fifth of the time and no more.
+  // An analysis reads the whole trace, so while that grows it may take a fifth of the time and no
+  // more.
   const qint64 early = live_->live() ? kAnalysisPause * analysisMs_ - analysisClock_.elapsed() : 0;
   analyseAgain_ = runner_->busy() || early > 0;
-  if (early > 0 && !runner_->busy()) analyseLater_.start(static_cast<int>(std::min<qint64>(early, INT_MAX)));
+  if (early > 0 && !runner_->busy())
+    analyseLater_.start(static_cast<int>(std::min<qint64>(early, INT_MAX)));
   if (analyseAgain_) return;
   analyseLater_.stop();
   analysisClock_.start();

@@ -26,8 +26,8 @@ class Loader;
 class LoadingPage;
 class WelcomePage;
 
-/// The window: the pages of one trace behind tabs, or what stands in for them while there is none. It knows pages by
-/// the interface Page alone; views/page_list names them.
+/// The window: the pages of one trace behind tabs, or what stands in for them while there is none.
+/// It knows pages by the interface Page alone; views/page_list names them.
 class MainWindow : public QMainWindow {
   Q_OBJECT
 
@@ -44,10 +44,11 @@ class MainWindow : public QMainWindow {
   void setDark(bool dark);
   /// Size, place, theme, the looks of the pages and the recent traces of the last time.
   void restoreAppearance();
-  /// A window that forgets writes nothing to the settings, and opens a trace as if for the first time.
+  /// A window that forgets writes nothing to the settings, and opens a trace as if for the first
+  /// time.
   void setRemembering(bool on) { remembering_ = on; }
-  /// The current page as .png or .svg, or as what else Qt writes; a name without a format gets a PNG. `problem` gets
-  /// the reason why it could not be written.
+  /// The current page as .png or .svg, or as what else Qt writes; a name without a format gets a
+  /// PNG. `problem` gets the reason why it could not be written.
   bool savePictureTo(const QString& path, QString* problem = nullptr);
   /// The figures of the current page.
   [[nodiscard]] Figures figures() const { return current()->figures(); }
@@ -94,8 +95,8 @@ class MainWindow : public QMainWindow {
   void makeViewMenu();
   void makeGoMenu();
   void makeHelpMenu();
-  /// Makes the commands that all pages have for this place. `menu` is null for the palette. In the Go menu a line
-  /// separates the pages.
+  /// Makes the commands that all pages have for this place. `menu` is null for the palette. In the
+  /// Go menu a line separates the pages.
   void addCommands(Command::Place place, QMenu* menu);
   [[nodiscard]] QAction* makeAction(const Command& command, Page* page);
   void chooseFile();

@@ -40,7 +40,8 @@ QByteArray shapesOf(QWidget& page, const QString& title) {
   QPainter painter(&svg);
   page.render(&painter);
   painter.end();
-  // The generator of some versions writes it as it is, and a name of a file may have an & or a < in it.
+  // The generator of some versions writes it as it is, and a name of a file may have an & or a < in
+  // it.
   const qsizetype at = bytes.indexOf(kTitle);
   return at < 0 ? bytes : bytes.replace(at, qstrlen(kTitle), title.toHtmlEscaped().toUtf8());
 }
@@ -62,9 +63,12 @@ void MainWindow::makeFileMenu() {
   connect(recentMenu_, &QMenu::aboutToShow, this, &MainWindow::fillRecent);
   fillRecent();
   addCommands(Command::Place::FileMenu, file);
-  file->addAction(tr("&Save picture…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), this, &MainWindow::savePicture);
-  file->addAction(tr("Copy &picture"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this, &MainWindow::copyPicture);
-  file->addAction(tr("Save &data of the page…"), QKeySequence(Qt::CTRL | Qt::Key_E), this, &MainWindow::saveData);
+  file->addAction(tr("&Save picture…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), this,
+                  &MainWindow::savePicture);
+  file->addAction(tr("Copy &picture"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this,
+                  &MainWindow::copyPicture);
+  file->addAction(tr("Save &data of the page…"), QKeySequence(Qt::CTRL | Qt::Key_E), this,
+                  &MainWindow::saveData);
   file->addSeparator();
   file->addAction(tr("&Quit"), QKeySequence::Quit, this, &QWidget::close);
 }
@@ -73,13 +77,15 @@ void MainWindow::makeViewMenu() {
   QMenu* view = menuBar()->addMenu(tr("&View"));
   constexpr int kDigits = 9;  // are keys of the first pages
   for (int i = 0; i < tabs_->count(); ++i) {
-    const auto keys = i < kDigits ? QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)) : QKeySequence();
+    const auto keys =
+        i < kDigits ? QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)) : QKeySequence();
     view->addAction(tabs_->tabText(i), keys, this, [this, i] { tabs_->setCurrentIndex(i); });
   }
   view->addSeparator();
   view->addAction(tr("Switch between &dark and light"), QKeySequence(Qt::CTRL | Qt::Key_D), this,
                   [this] { setDark(!dark_); });
-  warningsAction_ = view->addAction(tr("&Warnings about the file…"), this, &MainWindow::showWarnings);
+  warningsAction_ =
+      view->addAction(tr("&Warnings about the file…"), this, &MainWindow::showWarnings);
   warningsAction_->setEnabled(false);
 }
 
@@ -109,10 +115,11 @@ void MainWindow::addCommands(Command::Place place, QMenu* menu) {
 QAction* MainWindow::makeAction(const Command& command, Page* page) {
   auto* action = new QAction(command.text, this);
   action->setShortcut(command.keys);
-  connect(action, &QAction::triggered, page, [page, act = command.act, comesForward = command.comesForward] {
-    if (comesForward) Q_EMIT page->wanted();
-    act();
-  });
+  connect(action, &QAction::triggered, page,
+          [page, act = command.act, comesForward = command.comesForward] {
+            if (comesForward) Q_EMIT page->wanted();
+            act();
+          });
   return action;
 }
 
@@ -130,17 +137,18 @@ void MainWindow::makeHelpMenu() {
 void MainWindow::fillRecent() {
   recentMenu_->clear();
   for (const QString& path : QSettings().value(QStringLiteral("recent")).toStringList()) {
-    recentMenu_->addAction(buttonWords(QFontMetrics(font()).elidedText(path, Qt::ElideMiddle, 480)), this,
-                           [this, path] { openFile(path); });
+    recentMenu_->addAction(buttonWords(QFontMetrics(font()).elidedText(path, Qt::ElideMiddle, 480)),
+                           this, [this, path] { openFile(path); });
   }
   recentMenu_->setEnabled(!recentMenu_->isEmpty());
 }
 
 bool MainWindow::savePictureTo(const QString& path, QString* problem) {
   QWidget* page = pages_->currentWidget();
-  const bool shapes = QFileInfo(path).suffix().compare(QLatin1String("svg"), Qt::CaseInsensitive) == 0;
-  const QString why =
-      shapes ? writeFile(path, shapesOf(*page, windowTitle())) : writePicture(path, page->grab().toImage());
+  const bool shapes =
+      QFileInfo(path).suffix().compare(QLatin1String("svg"), Qt::CaseInsensitive) == 0;
+  const QString why = shapes ? writeFile(path, shapesOf(*page, windowTitle()))
+                             : writePicture(path, page->grab().toImage());
   if (problem != nullptr) *problem = why;
   return why.isEmpty();
 }
@@ -150,7 +158,8 @@ void MainWindow::showMessage(const QString& what) {
 }
 
 void MainWindow::savePicture() {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Save picture"), {}, tr("Pictures (*.png *.svg)"));
+  const QString path =
+      QFileDialog::getSaveFileName(this, tr("Save picture"), {}, tr("Pictures (*.png *.svg)"));
   if (path.isEmpty()) return;
   QString problem;
   showMessage(savePictureTo(path, &problem) ? tr("%1 is written").arg(path) : problem);
@@ -160,17 +169,17 @@ void MainWindow::saveData() {
   if (current()->saveData()) return;
   const Figures found = trace_ ? figures() : Figures();
   if (found.csv.isEmpty()) return showMessage(tr("There is no data on this page yet"));
-  const QString path = QFileDialog::getSaveFileName(this, tr("Save data"), {}, tr("Comma-separated values (*.csv)"));
+  const QString path =
+      QFileDialog::getSaveFileName(this, tr("Save data"), {}, tr("Comma-separated values (*.csv)"));
   if (!path.isEmpty()) writeData(path, found);
 }
 
 void MainWindow::writeData(const QString& path, const Figures& figures) {
   const QString problem = writeFile(path, figures.csv.toUtf8());
   if (!problem.isEmpty()) return showMessage(problem);
-  showMessage(
-      figures.cutAt > 0
-          ? tr("%1 has the first %2 events alone: select a shorter stretch").arg(path, QString::number(figures.cutAt))
-          : tr("%1 is written").arg(path));
+  showMessage(figures.cutAt > 0 ? tr("%1 has the first %2 events alone: select a shorter stretch")
+                                      .arg(path, QString::number(figures.cutAt))
+                                : tr("%1 is written").arg(path));
 }
 
 void MainWindow::copyPicture() {

@@ -63,7 +63,9 @@ QString arrangeFindings(MainWindow& window, const StartRequest& request) {
   if (request.finding == 0) return {};
   const auto n = static_cast<std::size_t>(request.finding) - 1;
   if (n >= analysis->of<analyzer::Findings>().size())
-    return QStringLiteral("--finding %1: the trace has %2").arg(n + 1).arg(analysis->of<analyzer::Findings>().size());
+    return QStringLiteral("--finding %1: the trace has %2")
+        .arg(n + 1)
+        .arg(analysis->of<analyzer::Findings>().size());
   if (analysis->of<analyzer::Findings>()[n].evidence.empty())
     return QStringLiteral("--finding %1 is about no place on the timeline").arg(n + 1);
   window.pageOf<OverviewPage>()->activateFinding(n);
@@ -103,8 +105,9 @@ QString arrange(MainWindow& window, const StartRequest& request) {
     if (request.range->endNs <= 0 || zero + request.range->startNs >= span.endNs)
       return QStringLiteral("--range is outside of the trace, which ends after %1")
           .arg(durationWords(span.endNs - zero));
-    view->setViewport(view->viewport().showing({zero + request.range->startNs, zero + request.range->endNs}),
-                      TimelineView::Move::Jump);
+    view->setViewport(
+        view->viewport().showing({zero + request.range->startNs, zero + request.range->endNs}),
+        TimelineView::Move::Jump);
   }
   if (request.select.isEmpty()) return {};
   const prof::TimeNs from = request.range ? view->viewport().startNs() : span.startNs;
@@ -163,9 +166,11 @@ int savePicture(MainWindow& window, const StartRequest& request) {
   return problem.isEmpty() ? 0 : 1;
 }
 
-/// Calls back once the event loop has had time for layouts, and what is worked out in the background is there.
+/// Calls back once the event loop has had time for layouts, and what is worked out in the
+/// background is there.
 void whenQuiet(MainWindow& window, const std::function<void()>& then) {
-  QTimer::singleShot(300, &window, [&window, then] { window.busy() ? whenQuiet(window, then) : then(); });
+  QTimer::singleShot(300, &window,
+                     [&window, then] { window.busy() ? whenQuiet(window, then) : then(); });
 }
 
 }  // namespace
@@ -181,7 +186,8 @@ std::optional<prof::TimeWindow> parseRange(const QString& text) {
 
 bool readRequest(const QCommandLineParser& parser, StartRequest& request, QString& problem) {
   const auto value = [&](const char* name) { return parser.value(QString::fromLatin1(name)); };
-  if (parser.positionalArguments().size() > 2) problem = QStringLiteral("one trace, or two to compare");
+  if (parser.positionalArguments().size() > 2)
+    problem = QStringLiteral("one trace, or two to compare");
   if (parser.positionalArguments().size() > 1) request.second = parser.positionalArguments().at(1);
   if (!parser.positionalArguments().isEmpty()) request.file = parser.positionalArguments().first();
   request.screenshot = value("screenshot");
@@ -190,10 +196,12 @@ bool readRequest(const QCommandLineParser& parser, StartRequest& request, QStrin
   // A script whose variable is empty asks for something, too.
   for (const char* name : {"page", "range", "size", "theme", "select", "finding", "tab", "play"}) {
     if (!parser.isSet(QString::fromLatin1(name))) continue;
-    if (value(name).isEmpty()) problem = QStringLiteral("--%1 needs a value").arg(QString::fromLatin1(name));
+    if (value(name).isEmpty())
+      problem = QStringLiteral("--%1 needs a value").arg(QString::fromLatin1(name));
     const bool ofWindow = !qstrcmp(name, "size") || !qstrcmp(name, "theme");
     if (!ofWindow && !request.screenshot.isEmpty() && request.file.isEmpty())
-      problem = QStringLiteral("--%1 needs a trace to take a picture of").arg(QString::fromLatin1(name));
+      problem =
+          QStringLiteral("--%1 needs a trace to take a picture of").arg(QString::fromLatin1(name));
   }
   request.force = parser.isSet(QStringLiteral("force"));
   if (request.force && request.screenshot.isEmpty())
@@ -208,11 +216,13 @@ bool readRequest(const QCommandLineParser& parser, StartRequest& request, QStrin
   request.tab = value("tab");
   if (!value("finding").isEmpty()) {
     request.finding = value("finding").toInt();
-    if (request.finding < 1) problem = QStringLiteral("--finding is the number of a finding, counted from 1");
+    if (request.finding < 1)
+      problem = QStringLiteral("--finding is the number of a finding, counted from 1");
   }
   if (value("theme") == QLatin1String("dark")) request.dark = true;
   if (value("theme") == QLatin1String("light")) request.dark = false;
-  if (!value("theme").isEmpty() && !request.dark) problem = QStringLiteral("--theme is dark or light");
+  if (!value("theme").isEmpty() && !request.dark)
+    problem = QStringLiteral("--theme is dark or light");
   if (!value("size").isEmpty()) {
     const QStringList size = value("size").split(QLatin1Char('x'));
     request.size = size.size() == 2 ? QSize(size[0].toInt(), size[1].toInt()) : QSize(0, 0);
@@ -221,10 +231,12 @@ bool readRequest(const QCommandLineParser& parser, StartRequest& request, QStrin
       problem = QStringLiteral("--size is WIDTHxHEIGHT, at most %1x%1").arg(kLargest);
   }
   request.scale = value("scale").toDouble();
-  if (!(request.scale >= 0.5 && request.scale <= 4)) problem = QStringLiteral("--scale is a number from 0.5 to 4");
+  if (!(request.scale >= 0.5 && request.scale <= 4))
+    problem = QStringLiteral("--scale is a number from 0.5 to 4");
   if (!value("range").isEmpty()) {
     request.range = parseRange(value("range"));
-    if (!request.range) problem = QStringLiteral("--range is FROM:TO with a unit each, as in 120ms:1.5s");
+    if (!request.range)
+      problem = QStringLiteral("--range is FROM:TO with a unit each, as in 120ms:1.5s");
   }
   return problem.isEmpty();
 }
@@ -266,17 +278,21 @@ int takeScreenshot(MainWindow& window, const StartRequest& request) {
   const auto analysed = [&, settle] {
     if (request.second.isEmpty()) return settle();
     if (!window.findings().analysis) {
-      complain(QStringLiteral("nothing can be compared with %1: %2").arg(request.file, window.findings().problem));
+      complain(QStringLiteral("nothing can be compared with %1: %2")
+                   .arg(request.file, window.findings().problem));
       return finish(1);
     }
-    QObject::connect(window.pageOf<ComparePage>(), &ComparePage::compared, &window, settle, Qt::SingleShotConnection);
+    QObject::connect(window.pageOf<ComparePage>(), &ComparePage::compared, &window, settle,
+                     Qt::SingleShotConnection);
     window.pageOf<ComparePage>()->openSecond(request.second);
   };
-  QObject::connect(&window, &MainWindow::analysisShown, &window, analysed, Qt::SingleShotConnection);
-  QObject::connect(window.pageOf<ComparePage>(), &ComparePage::failed, &window, [&](const QString& message) {
-    complain(message);
-    finish(1);
-  });
+  QObject::connect(&window, &MainWindow::analysisShown, &window, analysed,
+                   Qt::SingleShotConnection);
+  QObject::connect(window.pageOf<ComparePage>(), &ComparePage::failed, &window,
+                   [&](const QString& message) {
+                     complain(message);
+                     finish(1);
+                   });
   if (request.file.isEmpty()) {
     QTimer::singleShot(300, &window, [&] { finish(savePicture(window, request)); });
   } else {
@@ -289,8 +305,8 @@ int takeScreenshot(MainWindow& window, const StartRequest& request) {
 void startInteractive(MainWindow& window, const StartRequest& request) {
   if (request.file.isEmpty()) return;
   QObject::connect(
-      &window, &MainWindow::analysisShown, &window, [&window, request] { complain(arrangeFindings(window, request)); },
-      Qt::SingleShotConnection);
+      &window, &MainWindow::analysisShown, &window,
+      [&window, request] { complain(arrangeFindings(window, request)); }, Qt::SingleShotConnection);
   QObject::connect(
       &window, &MainWindow::traceShown, &window,
       [&window, request] {

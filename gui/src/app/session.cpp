@@ -17,8 +17,8 @@ namespace {
 constexpr qsizetype kSessionsKept = 200;
 
 QString sessionKey(const QString& path) {
-  const QByteArray hash =
-      QCryptographicHash::hash(QFileInfo(path).absoluteFilePath().toUtf8(), QCryptographicHash::Sha1);
+  const QByteArray hash = QCryptographicHash::hash(QFileInfo(path).absoluteFilePath().toUtf8(),
+                                                   QCryptographicHash::Sha1);
   return QStringLiteral("session/") + QString::fromLatin1(hash.toHex());
 }
 
@@ -34,8 +34,11 @@ void forgetOldest() {
   settings.beginGroup(QStringLiteral("session"));
   QStringList keys = settings.childGroups();
   if (keys.size() <= kSessionsKept) return;
-  const auto used = [&](const QString& key) { return settings.value(key + QStringLiteral("/used")).toLongLong(); };
-  std::sort(keys.begin(), keys.end(), [&](const QString& a, const QString& b) { return used(a) < used(b); });
+  const auto used = [&](const QString& key) {
+    return settings.value(key + QStringLiteral("/used")).toLongLong();
+  };
+  std::sort(keys.begin(), keys.end(),
+            [&](const QString& a, const QString& b) { return used(a) < used(b); });
   while (keys.size() > kSessionsKept) settings.remove(keys.takeFirst());
 }
 
@@ -52,7 +55,8 @@ void saveTraceSession(const Trace& trace, const std::vector<Page*>& pages, const
   forgetOldest();
 }
 
-QString restoreTraceSession(const Trace& trace, const std::vector<Page*>& pages, const QString& first) {
+QString restoreTraceSession(const Trace& trace, const std::vector<Page*>& pages,
+                            const QString& first) {
   QSettings settings;
   settings.beginGroup(sessionKey(trace.path));
   const QString recording = recordingOf(trace);

@@ -105,7 +105,9 @@ void applyStyle(QApplication& app, bool dark) {
   if (!applied.isValid()) app.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
   app.setProperty(kApplied, dark);
   QPalette palette;
-  const auto set = [&](QPalette::ColorRole role, Colour c) { palette.setColor(role, QColor::fromRgb(c)); };
+  const auto set = [&](QPalette::ColorRole role, Colour c) {
+    palette.setColor(role, QColor::fromRgb(c));
+  };
   set(QPalette::Window, t.window);
   set(QPalette::WindowText, t.text);
   set(QPalette::Base, t.panel);
@@ -122,18 +124,19 @@ void applyStyle(QApplication& app, bool dark) {
   set(QPalette::Mid, t.line);
   app.setPalette(palette);
   QString sheet = QString::fromLatin1(kSheet);
-  const std::pair<const char*, QString> values[] = {{"@window", hexOf(t.window)},
-                                                    {"@panel", hexOf(t.panel)},
-                                                    {"@raised", hexOf(t.raised)},
-                                                    {"@line", hexOf(t.line)},
-                                                    {"@grid", hexOf(t.grid)},
-                                                    {"@text", hexOf(t.text)},
-                                                    {"@dim", hexOf(t.dim)},
-                                                    {"@accent", hexOf(t.accent)},
-                                                    {"@bad", hexOf(t.bad)},
-                                                    {"@warn", hexOf(t.warn)},
-                                                    {"@onAccent", hexOf(inkOn(t.accent))},
-                                                    {"@select", hexOf(mix(t.panel, t.accent, 0.28))}};
+  const std::pair<const char*, QString> values[] = {
+      {"@window", hexOf(t.window)},
+      {"@panel", hexOf(t.panel)},
+      {"@raised", hexOf(t.raised)},
+      {"@line", hexOf(t.line)},
+      {"@grid", hexOf(t.grid)},
+      {"@text", hexOf(t.text)},
+      {"@dim", hexOf(t.dim)},
+      {"@accent", hexOf(t.accent)},
+      {"@bad", hexOf(t.bad)},
+      {"@warn", hexOf(t.warn)},
+      {"@onAccent", hexOf(inkOn(t.accent))},
+      {"@select", hexOf(mix(t.panel, t.accent, 0.28))}};
   for (const auto& [key, value] : values) sheet.replace(QLatin1String(key), value);
   app.setStyleSheet(sheet);
 }

@@ -12,8 +12,9 @@
 
 namespace lacuna::gui {
 
-/// Where pages leave requests and news for one another and for the window, so that none of them knows another. Every
-/// page gets the window's desk, emits these signals and connects to those that concern it.
+/// Where pages leave requests and news for one another and for the window, so that none of them
+/// knows another. Every page gets the window's desk, emits these signals and connects to those that
+/// concern it.
 class Desk : public QObject {
   Q_OBJECT
 
@@ -24,7 +25,8 @@ class Desk : public QObject {
   /// Show this text in the status bar, for some seconds.
   void messageWanted(const QString& text);
   /// Show these stretches on the timeline, under this caption.
-  void stretchesWanted(const std::vector<lacuna::prof::TimeWindow>& windows, const QString& caption);
+  void stretchesWanted(const std::vector<lacuna::prof::TimeWindow>& windows,
+                       const QString& caption);
   /// Show the next event of this name on the timeline.
   void nameWanted(const QString& name);
   /// Show the n-th finding of the analysis on the timeline.

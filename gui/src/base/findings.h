@@ -16,7 +16,8 @@ using AnalysisPtr = std::shared_ptr<const analyzer::Analysis>;
 /// The ledger of each device over time, for the timeline and the steps.
 using LedgerStrips = std::shared_ptr<const std::vector<analyzer::LedgerStrip>>;
 
-/// The analyses of one trace and the model that plays changes on it (none where there is no device work).
+/// The analyses of one trace and the model that plays changes on it (none where there is no device
+/// work).
 struct Findings {
   AnalysisPtr analysis;
   std::shared_ptr<const analyzer::Simulator> simulator;

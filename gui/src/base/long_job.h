@@ -11,8 +11,9 @@
 
 namespace lacuna::gui {
 
-/// Work that takes long, on a thread of its own and one piece at a time. Starting another, or destroying the job,
-/// abandons the one before: who starts never waits for its end, only the work that follows does, and the destructor.
+/// Work that takes long, on a thread of its own and one piece at a time. Starting another, or
+/// destroying the job, abandons the one before: who starts never waits for its end, only the work
+/// that follows does, and the destructor.
 class LongJob {
  public:
   /// The handle that work goes by.
@@ -30,11 +31,12 @@ class LongJob {
           },
           Qt::QueuedConnection);
     }
-    /// A function that the work calls to report how far it is: 0 … 1, and any further values. `report` gets each
-    /// percent once, as by post(). Answers wanted().
+    /// A function that the work calls to report how far it is: 0 … 1, and any further values.
+    /// `report` gets each percent once, as by post(). Answers wanted().
     template <class Report>
     [[nodiscard]] auto progress(Report report) const {
-      return [turn = *this, report = std::move(report), reported = -1](double share, const auto&... more) mutable {
+      return [turn = *this, report = std::move(report), reported = -1](
+                 double share, const auto&... more) mutable {
         const int percent = static_cast<int>(share * 100);
         if (percent != reported) turn.post([report, share, more...] { report(share, more...); });
         reported = percent;
@@ -44,7 +46,8 @@ class LongJob {
 
    private:
     friend class LongJob;
-    Turn(QObject* owner, std::shared_ptr<const std::atomic<bool>> stop) : owner_(owner), stop_(std::move(stop)) {}
+    Turn(QObject* owner, std::shared_ptr<const std::atomic<bool>> stop)
+        : owner_(owner), stop_(std::move(stop)) {}
     QObject* owner_;
     std::shared_ptr<const std::atomic<bool>> stop_;
   };
@@ -63,7 +66,8 @@ class LongJob {
   void start(Work work) {
     cancel();
     stop_ = std::make_shared<std::atomic<bool>>(false);
-    thread_ = std::thread([before = std::move(thread_), turn = Turn(owner_, stop_), work = std::move(work)]() mutable {
+    thread_ = std::thread([before = std::move(thread_), turn = Turn(owner_, stop_),
+                           work = std::move(work)]() mutable {
       if (before.joinable()) before.join();
       if (turn.wanted()) work(turn);
     });

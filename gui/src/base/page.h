@@ -30,21 +30,24 @@ struct Figures {
   int cutAt = 0;  ///< the rows in `csv`, where there are more than those; otherwise 0
 };
 
-/// A page that the window's page bar turns to. A page implements what it needs of these functions; the window calls
-/// them for every page, in the order of views/page_list. All calls come on the GUI's thread.
+/// A page that the window's page bar turns to. A page implements what it needs of these functions;
+/// the window calls them for every page, in the order of views/page_list. All calls come on the
+/// GUI's thread.
 class Page : public QWidget {
   Q_OBJECT
 
  public:
   using QWidget::QWidget;
 
-  /// The widget that keys go to when the page comes to the front. It is no focus proxy of the page. A proxy would take
-  /// every Tab that comes in from the page bar, so Tab would not reach the widgets before it.
+  /// The widget that keys go to when the page comes to the front. It is no focus proxy of the page.
+  /// A proxy would take every Tab that comes in from the page bar, so Tab would not reach the
+  /// widgets before it.
   [[nodiscard]] QWidget* subject() const { return subject_; }
 
   /// Another trace. Its analysis has begun, and setFindings() or setFailure() follows.
   virtual void setTrace(const TracePtr&) {}
-  /// The same trace with more in it. All settings stay, and the findings stay until the next analysis.
+  /// The same trace with more in it. All settings stay, and the findings stay until the next
+  /// analysis.
   virtual void setGrown(const TracePtr&) {}
   /// The share of the analysis that is done.
   virtual void setProgress(double) {}
@@ -58,11 +61,13 @@ class Page : public QWidget {
   /// Something is still being worked out in the background.
   [[nodiscard]] virtual bool busy() const { return false; }
   [[nodiscard]] virtual Figures figures() const { return {}; }
-  /// Saves the data with a dialog of the page; false where it has none, and the window saves figures().
+  /// Saves the data with a dialog of the page; false where it has none, and the window saves
+  /// figures().
   virtual bool saveData() { return false; }
   /// In the order of menus and palette.
   [[nodiscard]] virtual std::vector<Command> commands() { return {}; }
-  /// The page keeps the parts of its look that are the same for every trace, such as where a splitter stands.
+  /// The page keeps the parts of its look that are the same for every trace, such as where a
+  /// splitter stands.
   virtual void saveAppearance(QSettings&) const {}
   virtual void restoreAppearance(const QSettings&) {}
   /// The state of this trace on the page. The settings are in the group of the trace.

@@ -16,12 +16,15 @@ namespace lacuna::gui {
 /// An opened trace with what the views need at hand. Immutable; shared by all of them.
 struct Trace {
   QString path;
-  qint64 fileBytes = 0;  ///< the file's size before it was read: what came later may be missing here
+  qint64 fileBytes =
+      0;  ///< the file's size before it was read: what came later may be missing here
   std::shared_ptr<const analyzer::Store> store;
   std::shared_ptr<const analyzer::TrackSet> tracks;
   std::unique_ptr<const NameStyles> darkStyles, lightStyles;
 
-  [[nodiscard]] const NameStyles& styles(bool dark) const { return dark ? *darkStyles : *lightStyles; }
+  [[nodiscard]] const NameStyles& styles(bool dark) const {
+    return dark ? *darkStyles : *lightStyles;
+  }
   [[nodiscard]] const analyzer::Track& track(const TrackRef& ref) const {
     return tracks->groups[ref.group].tracks[ref.track];
   }

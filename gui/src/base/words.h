@@ -31,12 +31,13 @@ QString bytesWords(Number bytes) {
 inline QString percentWords(double share) {
   return words(prof::shareText(share));
 }
-/// A text that a tooltip is to show as it is: Qt makes rich text of one with a tag in it, as names of kernels may have.
+/// A text that a tooltip is to show as it is: Qt makes rich text of one with a tag in it, as names
+/// of kernels may have.
 inline QString tipWords(const QString& text) {
   return Qt::mightBeRichText(text) ? Qt::convertFromPlainText(text, Qt::WhiteSpaceNormal) : text;
 }
-/// A text that a button or an entry of a menu is to show as it is: there, an & is no letter, it underlines the next
-/// one.
+/// A text that a button or an entry of a menu is to show as it is: there, an & is no letter, it
+/// underlines the next one.
 inline QString buttonWords(QString text) {
   return text.replace(QLatin1Char('&'), QLatin1String("&&"));
 }

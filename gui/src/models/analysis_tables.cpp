@@ -61,10 +61,12 @@ using FigureKey = std::pair<int, double>;
 TableColumn sortedBy(TableColumn column, const std::vector<FigureKey>& keys) {
   std::vector<std::size_t> order(keys.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
   column.right = true;
   column.numbers.resize(keys.size());
-  for (std::size_t place = 0; place < order.size(); ++place) column.numbers[order[place]] = static_cast<double>(place);
+  for (std::size_t place = 0; place < order.size(); ++place)
+    column.numbers[order[place]] = static_cast<double>(place);
   return column;
 }
 
@@ -87,9 +89,10 @@ Kind kindOf(analyzer::ColumnKind kind) {
 void addBands(const analyzer::Table& table, std::size_t band, TableColumn& figures) {
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     const std::string share = table.text(row, band);
-    figures.notes.push_back(share.empty() ? QString()
-                                          : Tables::tr("%1: recording may have added %2 to it")
-                                                .arg(words(share), durationWords(table.number(row, band))));
+    figures.notes.push_back(share.empty()
+                                ? QString()
+                                : Tables::tr("%1: recording may have added %2 to it")
+                                      .arg(words(share), durationWords(table.number(row, band))));
   }
 }
 
@@ -120,7 +123,8 @@ TableData tableOf(const analyzer::Table& table, std::string_view bar) {
     const analyzer::ColumnInfo& info = table.columns[at];
     if (info.kind == analyzer::ColumnKind::Band) {
       const auto figures = std::find(keys.begin(), keys.end(), info.figure);
-      if (figures != keys.end()) addBands(table, at, out[static_cast<std::size_t>(figures - keys.begin())]);
+      if (figures != keys.end())
+        addBands(table, at, out[static_cast<std::size_t>(figures - keys.begin())]);
       continue;
     }
     out.push_back(columnOf(table, at));
@@ -137,10 +141,11 @@ TableData kernelTableOf(const analyzer::Analysis& analysis) {
 }
 
 TableData operatorTableOf(const analyzer::Analysis& analysis, bool byShapes) {
-  const auto& rows =
-      byShapes ? analysis.of<analyzer::OperatorTables>().byShapes : analysis.of<analyzer::OperatorTables>().byName;
+  const auto& rows = byShapes ? analysis.of<analyzer::OperatorTables>().byShapes
+                              : analysis.of<analyzer::OperatorTables>().byName;
   // The cost of an operator is the device's time where there is any.
-  const bool device = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return r.deviceNs > 0; });
+  const bool device =
+      std::any_of(rows.begin(), rows.end(), [](const auto& r) { return r.deviceNs > 0; });
   return tableOf(analyzer::reportTable(analysis, byShapes ? "operators" : "operator_names"),
                  device ? "device_ns" : "host_self_ns");
 }
@@ -152,10 +157,14 @@ TableData causeTable(const analyzer::Analysis& analysis) {
 TableData leakTable(const analyzer::MemoryStats& memory) {
   const auto& rows = memory.leaked;
   return {texts(Tables::tr("Tensor"), rows,
-                [](const auto& r) { return r.tensor.empty() ? Tables::tr("(unnamed)") : words(r.tensor); }),
+                [](const auto& r) {
+                  return r.tensor.empty() ? Tables::tr("(unnamed)") : words(r.tensor);
+                }),
           texts(Tables::tr("Operator"), rows, [](const auto& r) { return words(r.op); }),
-          texts(Tables::tr("Role"), rows, [](const auto& r) { return words(analyzer::roleWords(r.role)); }),
-          numbers(Tables::tr("Grows per step"), Kind::Bytes, rows, [](const auto& r) { return r.bytes; })};
+          texts(Tables::tr("Role"), rows,
+                [](const auto& r) { return words(analyzer::roleWords(r.role)); }),
+          numbers(Tables::tr("Grows per step"), Kind::Bytes, rows,
+                  [](const auto& r) { return r.bytes; })};
 }
 
 TableData peakEditTable(const std::vector<analyzer::PeakEdit>& edits) {
@@ -176,22 +185,24 @@ TableData peakEditTable(const std::vector<analyzer::PeakEdit>& edits) {
                 }),
           numbers(Tables::tr("Saves"), Kind::Bytes, edits, [](const auto& r) { return r.bytes; }),
           std::move(cost),
-          numbers(Tables::tr("Peak then"), Kind::Bytes, edits, [](const auto& r) { return r.peakAfterBytes; }),
+          numbers(Tables::tr("Peak then"), Kind::Bytes, edits,
+                  [](const auto& r) { return r.peakAfterBytes; }),
           numbers(Tables::tr("Blocks"), Kind::Count, edits, [](const auto& r) { return r.count; }),
           texts(Tables::tr("Why"), edits, [](const auto& r) { return words(r.why); })};
 }
 
 TableData allocatorTable(const analyzer::Analysis& analysis) {
-  static const char* const kFigures[] = {QT_TRANSLATE_NOOP("Tables", "peak of what is alive"),
-                                         QT_TRANSLATE_NOOP("Tables", "most reserved from the device"),
-                                         QT_TRANSLATE_NOOP("Tables", "took from the device"),
-                                         QT_TRANSLATE_NOOP("Tables", "held before that"),
-                                         QT_TRANSLATE_NOOP("Tables", "alive in it"),
-                                         QT_TRANSLATE_NOOP("Tables", "free in it"),
-                                         QT_TRANSLATE_NOOP("Tables", "largest free piece"),
-                                         QT_TRANSLATE_NOOP("Tables", "free pieces"),
-                                         QT_TRANSLATE_NOOP("Tables", "segments"),
-                                         QT_TRANSLATE_NOOP("Tables", "fragmentation")};
+  static const char* const kFigures[] = {
+      QT_TRANSLATE_NOOP("Tables", "peak of what is alive"),
+      QT_TRANSLATE_NOOP("Tables", "most reserved from the device"),
+      QT_TRANSLATE_NOOP("Tables", "took from the device"),
+      QT_TRANSLATE_NOOP("Tables", "held before that"),
+      QT_TRANSLATE_NOOP("Tables", "alive in it"),
+      QT_TRANSLATE_NOOP("Tables", "free in it"),
+      QT_TRANSLATE_NOOP("Tables", "largest free piece"),
+      QT_TRANSLATE_NOOP("Tables", "free pieces"),
+      QT_TRANSLATE_NOOP("Tables", "segments"),
+      QT_TRANSLATE_NOOP("Tables", "fragmentation")};
   TableColumn names{Tables::tr("When the allocator last had to grow"), Kind::Text};
   for (const char* figure : kFigures) names.texts.push_back(Tables::tr(figure));
   TableData table{std::move(names)};
@@ -200,15 +211,16 @@ TableData allocatorTable(const analyzer::Analysis& analysis) {
     if (!state.present) continue;
     const auto device = std::find_if(analysis.devices.begin(), analysis.devices.end(),
                                      [&](const auto& d) { return d.id == memory.device; });
-    TableColumn column{device == analysis.devices.end() ? Tables::tr("device") : words(device->label), Kind::Text};
+    TableColumn column{
+        device == analysis.devices.end() ? Tables::tr("device") : words(device->label), Kind::Text};
     std::vector<FigureKey> keys;
     const auto add = [&](int unit, double size, const QString& text) {
       keys.emplace_back(unit, size);
       column.texts.push_back(text);
     };
     for (const std::uint64_t bytes :
-         {memory.peakBytes, memory.reservedPeakBytes, state.requestedBytes, state.reservedBytes, state.liveBytes,
-          state.freeBytes(), state.largestFreeBytes}) {
+         {memory.peakBytes, memory.reservedPeakBytes, state.requestedBytes, state.reservedBytes,
+          state.liveBytes, state.freeBytes(), state.largestFreeBytes}) {
       add(0, static_cast<double>(bytes), bytesWords(bytes));
     }
     for (const std::uint64_t count : {state.freePieces, state.segments}) {
@@ -224,23 +236,30 @@ TableData areaTable(const Trace& trace, const analyzer::AreaStats& stats) {
   const auto& rows = stats.names;
   return {texts(Tables::tr("Name"), rows, [&](const auto& r) { return trace.name(r.name); }),
           numbers(Tables::tr("Count"), Kind::Count, rows, [](const auto& r) { return r.count; }),
-          asBars(numbers(Tables::tr("Total"), Kind::Duration, rows, [](const auto& r) { return r.totalNs; })),
-          numbers(Tables::tr("Longest"), Kind::Duration, rows, [](const auto& r) { return r.longestNs; })};
+          asBars(numbers(Tables::tr("Total"), Kind::Duration, rows,
+                         [](const auto& r) { return r.totalNs; })),
+          numbers(Tables::tr("Longest"), Kind::Duration, rows,
+                  [](const auto& r) { return r.longestNs; })};
 }
 
 TableData momentTable(const Trace& trace, const analyzer::MemoryMoment& moment) {
   const auto& rows = moment.live;
   const prof::TimeNs zero = trace.tracks->span.startNs;
   const prof::TimeNs end = trace.tracks->span.endNs;
-  return {
-      texts(Tables::tr("Tensor"), rows,
-            [](const auto& r) { return r.tensor.tensor.empty() ? Tables::tr("(unnamed)") : words(r.tensor.tensor); }),
-      texts(Tables::tr("Operator"), rows, [](const auto& r) { return words(r.tensor.op); }),
-      texts(Tables::tr("Role"), rows, [](const auto& r) { return words(analyzer::roleWords(r.tensor.role)); }),
-      asBars(numbers(Tables::tr("Size"), Kind::Bytes, rows, [](const auto& r) { return r.tensor.bytes; })),
-      numbers(Tables::tr("Since"), Kind::Duration, rows, [&](const auto& r) { return r.tensor.allocatedNs - zero; }),
-      numbers(Tables::tr("Lives"), Kind::Duration, rows,
-              [&](const auto& r) { return r.freed ? r.lifetimeNs() : end - r.tensor.allocatedNs; })};
+  return {texts(Tables::tr("Tensor"), rows,
+                [](const auto& r) {
+                  return r.tensor.tensor.empty() ? Tables::tr("(unnamed)") : words(r.tensor.tensor);
+                }),
+          texts(Tables::tr("Operator"), rows, [](const auto& r) { return words(r.tensor.op); }),
+          texts(Tables::tr("Role"), rows,
+                [](const auto& r) { return words(analyzer::roleWords(r.tensor.role)); }),
+          asBars(numbers(Tables::tr("Size"), Kind::Bytes, rows,
+                         [](const auto& r) { return r.tensor.bytes; })),
+          numbers(Tables::tr("Since"), Kind::Duration, rows,
+                  [&](const auto& r) { return r.tensor.allocatedNs - zero; }),
+          numbers(Tables::tr("Lives"), Kind::Duration, rows, [&](const auto& r) {
+            return r.freed ? r.lifetimeNs() : end - r.tensor.allocatedNs;
+          })};
 }
 
 QString verdictWords(const analyzer::Comparison& row) {
@@ -248,14 +267,18 @@ QString verdictWords(const analyzer::Comparison& row) {
   if (row.vanished()) return Tables::tr("gone");
   const bool time = row.unit == "ns";
   if (row.worse()) return time ? Tables::tr("slower") : Tables::tr("more");
-  if (row.better()) return time ? Tables::tr("faster") : row.unit.empty() ? Tables::tr("fewer") : Tables::tr("less");
+  if (row.better())
+    return time               ? Tables::tr("faster")
+           : row.unit.empty() ? Tables::tr("fewer")
+                              : Tables::tr("less");
   return Tables::tr("same");
 }
 
 namespace {
 
 TableColumn verdicts(const std::vector<analyzer::Comparison>& rows) {
-  TableColumn column = texts(Tables::tr("Verdict"), rows, [](const auto& r) { return verdictWords(r); });
+  TableColumn column =
+      texts(Tables::tr("Verdict"), rows, [](const auto& r) { return verdictWords(r); });
   for (const auto& row : rows) column.tones.push_back(row.worse() ? 1 : row.better() ? -1 : 0);
   return column;
 }
@@ -277,7 +300,8 @@ int unitRank(const analyzer::Comparison& row) {
 
 /// Figures of several units as texts, which sort by unit and size.
 template <class Size, class Show>
-TableColumn figures(const QString& title, const std::vector<analyzer::Comparison>& rows, Size&& sizeOf, Show&& show) {
+TableColumn figures(const QString& title, const std::vector<analyzer::Comparison>& rows,
+                    Size&& sizeOf, Show&& show) {
   std::vector<FigureKey> keys;
   for (const auto& row : rows) keys.emplace_back(unitRank(row), sizeOf(row));
   return sortedBy(texts(title, rows, [&](const auto& r) { return show(r, sizeOf(r)); }), keys);
@@ -285,10 +309,11 @@ TableColumn figures(const QString& title, const std::vector<analyzer::Comparison
 
 /// Numbers that sort, shown with their sign.
 template <class Get, class Show>
-TableColumn changes(const QString& title, Kind kind, const std::vector<analyzer::Comparison>& rows, Get&& get,
-                    Show&& show) {
+TableColumn changes(const QString& title, Kind kind, const std::vector<analyzer::Comparison>& rows,
+                    Get&& get, Show&& show) {
   TableColumn column = numbers(title, kind, rows, get);
-  for (const auto& row : rows) column.texts.push_back(withSign(show(row, std::abs(get(row))), get(row)));
+  for (const auto& row : rows)
+    column.texts.push_back(withSign(show(row, std::abs(get(row))), get(row)));
   return column;
 }
 
@@ -316,21 +341,26 @@ TableData comparisonTable(const std::vector<analyzer::Comparison>& rows, const Q
   }
   return {names,
           verdicts(rows),
-          asBars(numbers(Tables::tr("Before"), Kind::Duration, rows, [](const auto& r) { return r.before; })),
+          asBars(numbers(Tables::tr("Before"), Kind::Duration, rows,
+                         [](const auto& r) { return r.before; })),
           numbers(Tables::tr("After"), Kind::Duration, rows, [](const auto& r) { return r.after; }),
           changes(Tables::tr("Change"), Kind::Duration, rows, changeOf, figure),
           changeShares(rows),
-          numbers(Tables::tr("Noise up to"), Kind::Duration, rows, [](const auto& r) { return r.threshold; })};
+          numbers(Tables::tr("Noise up to"), Kind::Duration, rows,
+                  [](const auto& r) { return r.threshold; })};
 }
 
 TableData mixedComparisonTable(std::vector<analyzer::Comparison> rows, const QString& what) {
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return unitRank(a) < unitRank(b); });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return unitRank(a) < unitRank(b); });
   TableColumn names{what, Kind::Text};
   for (const auto& row : rows) names.texts.push_back(words(row.what));
   const auto before = [](const auto& r) { return r.before; };
   const auto after = [](const auto& r) { return r.after; };
   const auto noise = [](const auto& r) { return r.threshold; };
-  const auto change = [](const auto& r, double by) { return withSign(figure(r, std::abs(by)), by); };
+  const auto change = [](const auto& r, double by) {
+    return withSign(figure(r, std::abs(by)), by);
+  };
   return {names,
           verdicts(rows),
           figures(Tables::tr("Before"), rows, before, figure),
@@ -344,16 +374,18 @@ QString ledgerCsv(const analyzer::Analysis& analysis) {
   QStringList titles{QStringLiteral("step"), QStringLiteral("start_ns"), QStringLiteral("dur_ns")};
   for (std::size_t c = 0; c < analyzer::kCauseCount; ++c) {
     const std::string_view key = analyzer::causeKey(static_cast<analyzer::Cause>(c));
-    titles << QString::fromUtf8(key.data(), static_cast<qsizetype>(key.size())) + QStringLiteral("_ns");
+    titles << QString::fromUtf8(key.data(), static_cast<qsizetype>(key.size())) +
+                  QStringLiteral("_ns");
   }
   QStringList lines{titles.join(QLatin1Char(','))};
-  const auto add = [&](const QString& step, std::int64_t startNs, std::int64_t durNs, const analyzer::Ledger& ledger) {
+  const auto add = [&](const QString& step, std::int64_t startNs, std::int64_t durNs,
+                       const analyzer::Ledger& ledger) {
     QStringList cells{step, QString::number(startNs), QString::number(durNs)};
     for (const std::int64_t ns : ledger.ns) cells << QString::number(ns);
     lines << cells.join(QLatin1Char(','));
   };
-  add(QStringLiteral("all"), analysis.window.startNs, analysis.window.endNs - analysis.window.startNs,
-      analysis.ledgers.run);
+  add(QStringLiteral("all"), analysis.window.startNs,
+      analysis.window.endNs - analysis.window.startNs, analysis.ledgers.run);
   const auto numbers = stepNumbers(analysis.steps.all);
   for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
     const analyzer::Step& step = analysis.steps.all[i];

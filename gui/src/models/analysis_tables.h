@@ -13,14 +13,16 @@
 namespace lacuna::gui {
 
 TableData kernelTableOf(const analyzer::Analysis& analysis);
-/// One row for each name, or for each name with its input shapes; memory last, where allocations were recorded.
+/// One row for each name, or for each name with its input shapes; memory last, where allocations
+/// were recorded.
 TableData operatorTableOf(const analyzer::Analysis& analysis, bool byShapes);
 /// The causes for which the devices were idle, costliest first.
 TableData causeTable(const analyzer::Analysis& analysis);
 TableData leakTable(const analyzer::MemoryStats& memory);
 /// Edits that would bring the peak down, in the analyzer's order.
 TableData peakEditTable(const std::vector<analyzer::PeakEdit>& edits);
-/// Memory that each device's allocator held when it last had to grow: a row for each figure, a column for each device.
+/// Memory that each device's allocator held when it last had to grow: a row for each figure, a
+/// column for each device.
 TableData allocatorTable(const analyzer::Analysis& analysis);
 /// Figures of one unit, such as kernels or the ledger's entries.
 TableData comparisonTable(const std::vector<analyzer::Comparison>& rows, const QString& what);

@@ -42,17 +42,23 @@ QString enumWords(prof::ApiKind v) {
                  QT_TRANSLATE_NOOP("Details", "other")});
 }
 QString enumWords(prof::CopyKind v) {
-  return nth(v, {"", QT_TRANSLATE_NOOP("Details", "host to device"), QT_TRANSLATE_NOOP("Details", "device to host"),
-                 QT_TRANSLATE_NOOP("Details", "host to array"), QT_TRANSLATE_NOOP("Details", "array to host"),
-                 QT_TRANSLATE_NOOP("Details", "array to array"), QT_TRANSLATE_NOOP("Details", "array to device"),
-                 QT_TRANSLATE_NOOP("Details", "device to array"), QT_TRANSLATE_NOOP("Details", "device to device"),
-                 QT_TRANSLATE_NOOP("Details", "host to host"), QT_TRANSLATE_NOOP("Details", "peer to peer")});
+  return nth(
+      v,
+      {"", QT_TRANSLATE_NOOP("Details", "host to device"),
+       QT_TRANSLATE_NOOP("Details", "device to host"),
+       QT_TRANSLATE_NOOP("Details", "host to array"), QT_TRANSLATE_NOOP("Details", "array to host"),
+       QT_TRANSLATE_NOOP("Details", "array to array"),
+       QT_TRANSLATE_NOOP("Details", "array to device"),
+       QT_TRANSLATE_NOOP("Details", "device to array"),
+       QT_TRANSLATE_NOOP("Details", "device to device"),
+       QT_TRANSLATE_NOOP("Details", "host to host"), QT_TRANSLATE_NOOP("Details", "peer to peer")});
 }
 QString enumWords(prof::MemoryKind v) {
-  return nth(v, {"", QT_TRANSLATE_NOOP("Details", "pageable"), QT_TRANSLATE_NOOP("Details", "pinned"),
-                 QT_TRANSLATE_NOOP("Details", "device"), QT_TRANSLATE_NOOP("Details", "array"),
-                 QT_TRANSLATE_NOOP("Details", "managed"), QT_TRANSLATE_NOOP("Details", "device, static"),
-                 QT_TRANSLATE_NOOP("Details", "managed, static")});
+  return nth(
+      v, {"", QT_TRANSLATE_NOOP("Details", "pageable"), QT_TRANSLATE_NOOP("Details", "pinned"),
+          QT_TRANSLATE_NOOP("Details", "device"), QT_TRANSLATE_NOOP("Details", "array"),
+          QT_TRANSLATE_NOOP("Details", "managed"), QT_TRANSLATE_NOOP("Details", "device, static"),
+          QT_TRANSLATE_NOOP("Details", "managed, static")});
 }
 /// The way the payload is stored is nothing to read.
 QString enumWords(prof::PayloadType) {
@@ -153,14 +159,19 @@ DetailRows collectiveOf(const Trace& trace, const analyzer::EventRef& event) {
   };
   const auto perSecond = [&](double count) {
     const auto lasts = static_cast<double>(found->endNs - found->startNs);
-    return count > 0 && lasts > 0 ? QString::fromStdString(prof::rateText(count * 1e9 / lasts)) : QString();
+    return count > 0 && lasts > 0 ? QString::fromStdString(prof::rateText(count * 1e9 / lasts))
+                                  : QString();
   };
   const analyzer::Communicator& among = list->communicatorOf(*found);
   add(QT_TRANSLATE_NOOP("Details", "communicator"), QString::fromStdString(among.name));
-  add(QT_TRANSLATE_NOOP("Details", "ranks"), among.ranks > 0 ? QString::number(among.ranks) : QString());
-  add(QT_TRANSLATE_NOOP("Details", "calls carried out"), found->calls > 0 ? QString::number(found->calls) : QString());
-  add(QT_TRANSLATE_NOOP("Details", "bytes put in"), bytes(static_cast<double>(found->volume.bytes)));
-  add(QT_TRANSLATE_NOOP("Details", "rate"), perSecond(static_cast<double>(found->volume.algorithmBytes)));
+  add(QT_TRANSLATE_NOOP("Details", "ranks"),
+      among.ranks > 0 ? QString::number(among.ranks) : QString());
+  add(QT_TRANSLATE_NOOP("Details", "calls carried out"),
+      found->calls > 0 ? QString::number(found->calls) : QString());
+  add(QT_TRANSLATE_NOOP("Details", "bytes put in"),
+      bytes(static_cast<double>(found->volume.bytes)));
+  add(QT_TRANSLATE_NOOP("Details", "rate"),
+      perSecond(static_cast<double>(found->volume.algorithmBytes)));
   add(QT_TRANSLATE_NOOP("Details", "bus rate"), perSecond(found->volume.busBytes));
   return rows;
 }
@@ -173,7 +184,8 @@ DetailRows argumentsOf(const Trace& trace, const analyzer::EventRef& event) {
   const prof::ArgSetId set = argSetOf(*trace.store, event);
   if (!set) return rows;
   const analyzer::Args& args = trace.args();
-  for (const QString& line : words(trace.store->wholeText(args.shape(set))).split(QLatin1Char('\n'))) {
+  for (const QString& line :
+       words(trace.store->wholeText(args.shape(set))).split(QLatin1Char('\n'))) {
     if (!line.startsWith(kHeld)) continue;
     const std::string key = line.mid(1).toStdString();
     const auto value = args.find(set, key);

@@ -12,8 +12,9 @@ namespace lacuna::gui {
 
 using DetailRows = std::vector<std::pair<QString, QString>>;
 
-/// The operation that a communication kernel carries out, and the arguments of an event that have no column of their
-/// own. The source of the trace named and ordered them. Slow when it is the first of its trace; safe on any thread.
+/// The operation that a communication kernel carries out, and the arguments of an event that have
+/// no column of their own. The source of the trace named and ordered them. Slow when it is the
+/// first of its trace; safe on any thread.
 DetailRows argumentsOf(const Trace& trace, const analyzer::EventRef& event);
 
 /// Everything the trace knows about one event: a name and a value per row.
@@ -31,7 +32,8 @@ class DetailsModel : public QAbstractTableModel {
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-  [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+  [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation,
+                                    int role) const override;
 
  private:
   DetailRows rows_;

@@ -35,23 +35,27 @@ struct Key {
   }
 };
 
-void sortBy(const SqlRows& rows, int column, Qt::SortOrder direction, std::vector<std::uint32_t>& order) {
+void sortBy(const SqlRows& rows, int column, Qt::SortOrder direction,
+            std::vector<std::uint32_t>& order) {
   std::vector<Key> keys;
   keys.reserve(rows.all);
   for (std::size_t row = 0; row < rows.all; ++row) keys.emplace_back(rows.given(row, column));
   const bool up = direction == Qt::AscendingOrder;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return up ? keys[a] < keys[b] : keys[b] < keys[a]; });
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return up ? keys[a] < keys[b] : keys[b] < keys[a];
+  });
 }
 
 class Filter {
  public:
   explicit Filter(const QString& text) : text_(text), bytes_(text.toLower().toStdString()) {
-    plain_ = std::none_of(bytes_.begin(), bytes_.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+    plain_ = std::none_of(bytes_.begin(), bytes_.end(),
+                          [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
   }
   [[nodiscard]] bool keeps(std::string_view cell) const {
     if (!plain_)
-      return QString::fromUtf8(cell.data(), static_cast<qsizetype>(cell.size())).contains(text_, Qt::CaseInsensitive);
+      return QString::fromUtf8(cell.data(), static_cast<qsizetype>(cell.size()))
+          .contains(text_, Qt::CaseInsensitive);
     return std::search(cell.begin(), cell.end(), bytes_.begin(), bytes_.end(),
                        [](char x, char y) { return lower(x) == lower(y); }) != cell.end();
   }
@@ -62,7 +66,8 @@ class Filter {
   bool plain_ = true;
 };
 
-std::vector<std::uint32_t> kept(const SqlRows& rows, const QString& text, const Job::Wanted& wanted) {
+std::vector<std::uint32_t> kept(const SqlRows& rows, const QString& text,
+                                const Job::Wanted& wanted) {
   std::vector<std::uint32_t> out;
   const Filter filter(text);
   for (std::size_t row = 0; row < rows.all; ++row) {
@@ -128,10 +133,13 @@ void SqlModel::arrange() {
   given.order = nullptr;
   job_.start(
       this,
-      [given = std::move(given), filter = filter_, by = sortedBy_, direction = direction_](const Job::Wanted& wanted) {
-        std::vector<std::uint32_t> order = filter.isEmpty() ? all(given) : kept(given, filter, wanted);
+      [given = std::move(given), filter = filter_, by = sortedBy_,
+       direction = direction_](const Job::Wanted& wanted) {
+        std::vector<std::uint32_t> order =
+            filter.isEmpty() ? all(given) : kept(given, filter, wanted);
         if (by >= 0 && wanted()) sortBy(given, by, direction, order);
-        return std::pair(std::make_shared<const std::vector<std::uint32_t>>(std::move(order)), given.all);
+        return std::pair(std::make_shared<const std::vector<std::uint32_t>>(std::move(order)),
+                         given.all);
       },
       [this](const std::pair<Order, std::size_t>& now) {
         show(now.first);
@@ -169,10 +177,12 @@ int SqlModel::columnCount(const QModelIndex& parent) const {
 
 QVariant SqlModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || index.row() >= rowCount() || index.column() >= columnCount()) return {};
-  if (role != Qt::TextAlignmentRole && role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
+  if (role != Qt::TextAlignmentRole && role != Qt::DisplayRole && role != Qt::ToolTipRole)
+    return {};
   const SqlRows::Cell cell = rows_.cell(static_cast<std::size_t>(index.row()), index.column());
   if (role == Qt::TextAlignmentRole)
-    return cell.kind == CellKind::Number ? QVariant(int(Qt::AlignRight | Qt::AlignVCenter)) : QVariant();
+    return cell.kind == CellKind::Number ? QVariant(int(Qt::AlignRight | Qt::AlignVCenter))
+                                         : QVariant();
   if (cell.kind == CellKind::Null) return role == Qt::DisplayRole ? tr("null") : QVariant();
   return role == Qt::ToolTipRole ? tipWords(words(cell.text)) : words(cell.text);
 }

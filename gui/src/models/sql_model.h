@@ -13,8 +13,8 @@
 
 namespace lacuna::gui {
 
-/// Rows of a query's answer as the query made them, packed: their texts one after the other. Filled on any thread, then
-/// handed over whole.
+/// Rows of a query's answer as the query made them, packed: their texts one after the other. Filled
+/// on any thread, then handed over whole.
 struct SqlChunk {
   static constexpr std::size_t kRows = 4096;
 
@@ -29,14 +29,17 @@ struct SqlChunk {
     ends.push_back(static_cast<std::uint32_t>(text.size()));
     kinds.push_back(kind);
   }
-  [[nodiscard]] std::size_t rows() const { return columns == 0 ? 0 : ends.size() / static_cast<std::size_t>(columns); }
+  [[nodiscard]] std::size_t rows() const {
+    return columns == 0 ? 0 : ends.size() / static_cast<std::size_t>(columns);
+  }
   [[nodiscard]] std::string_view cell(std::size_t i) const {
     const std::uint32_t from = i == 0 ? 0 : ends[i - 1];
     return std::string_view(text).substr(from, ends[i] - from);
   }
 };
 
-/// The rows of an answer that have come, and which of them in which order. A value; safe for many threads.
+/// The rows of an answer that have come, and which of them in which order. A value; safe for many
+/// threads.
 struct SqlRows {
   struct Cell {
     std::string_view text;
@@ -48,19 +51,21 @@ struct SqlRows {
   std::shared_ptr<const std::vector<std::uint32_t>> order;  ///< null: all, as they came
 
   [[nodiscard]] std::size_t count() const { return order ? order->size() : all; }
-  [[nodiscard]] Cell cell(std::size_t row, int column) const { return given(order ? (*order)[row] : row, column); }
+  [[nodiscard]] Cell cell(std::size_t row, int column) const {
+    return given(order ? (*order)[row] : row, column);
+  }
   /// The cell of the row that came as this one, whatever the order.
   [[nodiscard]] Cell given(std::size_t row, int column) const {
     const SqlChunk& chunk = *chunks[row / SqlChunk::kRows];
-    const std::size_t at =
-        row % SqlChunk::kRows * static_cast<std::size_t>(chunk.columns) + static_cast<std::size_t>(column);
+    const std::size_t at = row % SqlChunk::kRows * static_cast<std::size_t>(chunk.columns) +
+                           static_cast<std::size_t>(column);
     return {chunk.cell(at), chunk.kinds[at]};
   }
 };
 
-/// A query's answer, growing while the query runs. Cells become QStrings only when they are shown. Sorting (nothing
-/// first, then numbers, then texts in any case) and filtering run on the thread pool. The new order arrives when it is
-/// ready, and anew as more rows come.
+/// A query's answer, growing while the query runs. Cells become QStrings only when they are shown.
+/// Sorting (nothing first, then numbers, then texts in any case) and filtering run on the thread
+/// pool. The new order arrives when it is ready, and anew as more rows come.
 class SqlModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -78,14 +83,16 @@ class SqlModel : public QAbstractTableModel {
   [[nodiscard]] const QString& filter() const { return filter_; }
   /// An order is still to come.
   [[nodiscard]] bool busy() const { return job_.busy(); }
-  /// The rows that are shown; views know of the first kStretch rows and of more as they come to their end.
+  /// The rows that are shown; views know of the first kStretch rows and of more as they come to
+  /// their end.
   [[nodiscard]] const SqlRows& rows() const { return rows_; }
   static constexpr std::size_t kStretch = 500'000;
 
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-  [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+  [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation,
+                                    int role) const override;
   void sort(int column, Qt::SortOrder order) override;
   [[nodiscard]] bool canFetchMore(const QModelIndex& parent) const override;
   void fetchMore(const QModelIndex& parent) override;

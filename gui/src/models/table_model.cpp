@@ -27,7 +27,8 @@ namespace {
 
 bool keeps(const TableData& table, std::size_t row, const QString& filter) {
   return std::any_of(table.begin(), table.end(), [&](const TableColumn& column) {
-    return column.kind == TableColumn::Kind::Text && column.texts[row].contains(filter, Qt::CaseInsensitive);
+    return column.kind == TableColumn::Kind::Text &&
+           column.texts[row].contains(filter, Qt::CaseInsensitive);
   });
 }
 
@@ -43,14 +44,16 @@ std::vector<std::uint32_t> sortedRows(const TableData& table, int column, Qt::So
     }
     const double x = by.numbers[a];
     const double y = by.numbers[b];
-    if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);  // last, whichever way
+    if (std::isnan(x) || std::isnan(y))
+      return !std::isnan(x) && std::isnan(y);  // last, whichever way
     return up ? x < y : x > y;
   });
   return rows;
 }
 
 /// The rows that pass the filter, in the order of `sorted`, or as given without one.
-std::vector<std::uint32_t> filteredRows(const TableData& table, const std::vector<std::uint32_t>* sorted,
+std::vector<std::uint32_t> filteredRows(const TableData& table,
+                                        const std::vector<std::uint32_t>* sorted,
                                         const QString& filter, const Job::Wanted& wanted) {
   std::vector<std::uint32_t> rows;
   for (std::uint32_t n = 0; n < rowsOf(table); ++n) {
@@ -61,9 +64,11 @@ std::vector<std::uint32_t> filteredRows(const TableData& table, const std::vecto
   return rows;
 }
 
-/// Giving back the memory of a large table takes the system many milliseconds: not on the thread that draws.
+/// Giving back the memory of a large table takes the system many milliseconds: not on the thread
+/// that draws.
 void letGo(std::shared_ptr<const void> what) {
-  if (what) QThreadPool::globalInstance()->start([gone = std::move(what)]() mutable { gone.reset(); });
+  if (what)
+    QThreadPool::globalInstance()->start([gone = std::move(what)]() mutable { gone.reset(); });
 }
 
 }  // namespace
@@ -74,7 +79,8 @@ QString csvCell(const QString& text) {
   return QString::fromStdString(out);
 }
 
-TableModel::TableModel(QObject* parent) : QAbstractTableModel(parent), table_(std::make_shared<TableData>()) {}
+TableModel::TableModel(QObject* parent)
+    : QAbstractTableModel(parent), table_(std::make_shared<TableData>()) {}
 
 TableModel::~TableModel() {
   for (auto* order : {&order_, &sorted_}) letGo(std::move(*order));
@@ -89,7 +95,8 @@ void TableModel::replace(TableData table) {
   known_ = std::min(rows(), kStretch);
   job_.cancel();
   wanted_ = sortedBy_ = {};
-  const auto bars = std::find_if(table_->begin(), table_->end(), [](const TableColumn& column) { return column.bar; });
+  const auto bars = std::find_if(table_->begin(), table_->end(),
+                                 [](const TableColumn& column) { return column.bar; });
   barColumn_ = bars == table_->end() ? -1 : static_cast<int>(bars - table_->begin());
   longestBar_ = bars == table_->end() || bars->numbers.empty()
                     ? 0
@@ -124,13 +131,14 @@ void TableModel::sort(int column, Qt::SortOrder order) {
   arrange();
 }
 
-TableModel::Arranged TableModel::arrangedBy(const TableData& table, Sorting by, Order sorted, const QString& filter,
-                                            const Job::Wanted& wanted) {
+TableModel::Arranged TableModel::arrangedBy(const TableData& table, Sorting by, Order sorted,
+                                            const QString& filter, const Job::Wanted& wanted) {
   if (by.column >= 0 && !sorted)
-    sorted = std::make_shared<const std::vector<std::uint32_t>>(sortedRows(table, by.column, by.order));
+    sorted =
+        std::make_shared<const std::vector<std::uint32_t>>(sortedRows(table, by.column, by.order));
   if (filter.isEmpty()) return {sorted, sorted};
-  return {sorted,
-          std::make_shared<const std::vector<std::uint32_t>>(filteredRows(table, sorted.get(), filter, wanted))};
+  return {sorted, std::make_shared<const std::vector<std::uint32_t>>(
+                      filteredRows(table, sorted.get(), filter, wanted))};
 }
 
 void TableModel::take(Sorting by, Arranged& arranged) {
@@ -179,7 +187,8 @@ std::size_t TableModel::rows() const {
 }
 
 std::optional<int> TableModel::viewRow(std::size_t sourceRow) const {
-  if (!order_) return sourceRow < rows() ? std::optional(static_cast<int>(sourceRow)) : std::nullopt;
+  if (!order_)
+    return sourceRow < rows() ? std::optional(static_cast<int>(sourceRow)) : std::nullopt;
   const auto at = std::find(order_->begin(), order_->end(), sourceRow);
   return at == order_->end() ? std::nullopt : std::optional(static_cast<int>(at - order_->begin()));
 }
@@ -206,7 +215,8 @@ int TableModel::columnCount(const QModelIndex& parent) const {
 
 QString TableModel::shown(std::size_t row, int column) const {
   const TableColumn& of = (*table_)[static_cast<std::size_t>(column)];
-  if (of.kind != TableColumn::Kind::Text && !of.texts.empty() && !of.texts[row].isEmpty()) return of.texts[row];
+  if (of.kind != TableColumn::Kind::Text && !of.texts.empty() && !of.texts[row].isEmpty())
+    return of.texts[row];
   switch (of.kind) {
     case TableColumn::Kind::Text:
       return of.texts[row];
@@ -224,9 +234,11 @@ QString TableModel::shown(std::size_t row, int column) const {
 
 QVariant TableModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || index.row() >= rowCount() || index.column() >= columnCount()) return {};
-  const bool text = (*table_)[static_cast<std::size_t>(index.column())].kind == TableColumn::Kind::Text;
+  const bool text =
+      (*table_)[static_cast<std::size_t>(index.column())].kind == TableColumn::Kind::Text;
   if (role == Qt::DisplayRole) return shown(sourceRow(index.row()), index.column());
-  if (role == Qt::ToolTipRole && text) return tipWords(shown(sourceRow(index.row()), index.column()));
+  if (role == Qt::ToolTipRole && text)
+    return tipWords(shown(sourceRow(index.row()), index.column()));
   if (role == Qt::ToolTipRole || role == Qt::AccessibleDescriptionRole) {
     const auto& notes = (*table_)[static_cast<std::size_t>(index.column())].notes;
     if (notes.empty() || notes[sourceRow(index.row())].isEmpty()) return {};
@@ -243,7 +255,8 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
     const Theme& t = theme(qApp->palette().color(QPalette::Window).lightness() < 128);
     if (tone != 0) return QColor::fromRgb(tone > 0 ? t.bad : t.good);
   }
-  if (role == Qt::TextAlignmentRole && (!text || (*table_)[static_cast<std::size_t>(index.column())].right))
+  if (role == Qt::TextAlignmentRole &&
+      (!text || (*table_)[static_cast<std::size_t>(index.column())].right))
     return int(Qt::AlignRight | Qt::AlignVCenter);
   return {};
 }
@@ -253,8 +266,9 @@ QVariant TableModel::headerData(int section, Qt::Orientation orientation, int ro
   const TableColumn& column = (*table_)[static_cast<std::size_t>(section)];
   if (role == Qt::DisplayRole) return column.title;
   if (role == Qt::TextAlignmentRole) {
-    return int((column.kind == TableColumn::Kind::Text && !column.right ? Qt::AlignLeft : Qt::AlignRight) |
-               Qt::AlignVCenter);
+    return int(
+        (column.kind == TableColumn::Kind::Text && !column.right ? Qt::AlignLeft : Qt::AlignRight) |
+        Qt::AlignVCenter);
   }
   return {};
 }
@@ -269,7 +283,8 @@ QString csvTitle(const TableColumn& column) {
     case TableColumn::Kind::Bytes:
       return column.title + QStringLiteral(" (bytes)");
     case TableColumn::Kind::Percent:
-      return column.title.contains(QLatin1Char('%')) ? column.title : column.title + QStringLiteral(" (%)");
+      return column.title.contains(QLatin1Char('%')) ? column.title
+                                                     : column.title + QStringLiteral(" (%)");
     case TableColumn::Kind::Text:
     case TableColumn::Kind::Count:
       break;
@@ -278,7 +293,8 @@ QString csvTitle(const TableColumn& column) {
 }
 
 QString csvFigure(const TableColumn& column, std::size_t row) {
-  const double figure = column.kind == TableColumn::Kind::Percent ? 100 * column.numbers[row] : column.numbers[row];
+  const double figure =
+      column.kind == TableColumn::Kind::Percent ? 100 * column.numbers[row] : column.numbers[row];
   return std::isnan(figure) ? QString() : QString::number(figure, 'g', 15);
 }
 
@@ -287,7 +303,8 @@ QString csvFigure(const TableColumn& column, std::size_t row) {
 QString TableModel::csv() const {
   QString out;
   for (int column = 0; column < columnCount(); ++column) {
-    out += (column ? QStringLiteral(",") : QString()) + csvCell(csvTitle((*table_)[static_cast<std::size_t>(column)]));
+    out += (column ? QStringLiteral(",") : QString()) +
+           csvCell(csvTitle((*table_)[static_cast<std::size_t>(column)]));
   }
   out += QLatin1Char('\n');
   for (std::size_t n = 0; n < rows(); ++n) {

@@ -17,12 +17,16 @@ struct TableColumn {
   enum class Kind { Text, Duration, Bytes, Count, Percent };
   QString title;
   Kind kind = Kind::Text;
-  std::vector<QString> texts{};      ///< with numbers: what stands instead of one, where it is not empty
-  std::vector<double> numbers{};     ///< no number is what is not known; with texts: what they sort by, if any
-  std::vector<QString> notes{};      ///< per row, where there are any: shown when the mouse rests on the cell
-  bool right = false;                ///< a text to be aligned as numbers are
-  bool bar = false;                  ///< these numbers are also drawn, as bars behind the first column
-  std::vector<std::int8_t> tones{};  ///< per row, where there are any: 1 reads as bad, -1 as good, 0 plain
+  std::vector<QString>
+      texts{};  ///< with numbers: what stands instead of one, where it is not empty
+  std::vector<double>
+      numbers{};  ///< no number is what is not known; with texts: what they sort by, if any
+  std::vector<QString>
+      notes{};         ///< per row, where there are any: shown when the mouse rests on the cell
+  bool right = false;  ///< a text to be aligned as numbers are
+  bool bar = false;    ///< these numbers are also drawn, as bars behind the first column
+  std::vector<std::int8_t>
+      tones{};  ///< per row, where there are any: 1 reads as bad, -1 as good, 0 plain
 };
 using TableData = std::vector<TableColumn>;
 
@@ -32,10 +36,11 @@ std::size_t rowsOf(const TableData& table);
 /// A cell of comma-separated values, in quotes where it needs them.
 QString csvCell(const QString& text);
 
-/// A finished table of any length. Rows are formatted as they are shown. Sorting and filtering run on the thread pool.
-/// The new order arrives when it is ready, unless another is asked for meanwhile. Sorted rows stay sorted, so a filter
-/// changed or taken away sorts nothing. A view learns of the first kStretch rows and of more as it comes to their end,
-/// since views spend time and memory on every row they know of.
+/// A finished table of any length. Rows are formatted as they are shown. Sorting and filtering run
+/// on the thread pool. The new order arrives when it is ready, unless another is asked for
+/// meanwhile. Sorted rows stay sorted, so a filter changed or taken away sorts nothing. A view
+/// learns of the first kStretch rows and of more as it comes to their end, since views spend time
+/// and memory on every row they know of.
 class TableModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -65,15 +70,18 @@ class TableModel : public QAbstractTableModel {
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-  [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+  [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation,
+                                    int role) const override;
   void sort(int column, Qt::SortOrder order) override;
   [[nodiscard]] bool canFetchMore(const QModelIndex& parent) const override;
   void fetchMore(const QModelIndex& parent) override;
 
   static constexpr std::size_t kStretch = 500'000;
-  /// As many rows are sorted and filtered at once when a table is renewed, so that nobody sees them in another order.
+  /// As many rows are sorted and filtered at once when a table is renewed, so that nobody sees them
+  /// in another order.
   static constexpr std::size_t kAtOnce = 4096;
-  /// For a cell of the first column: the row's share of the largest number in the column that is drawn as bars.
+  /// For a cell of the first column: the row's share of the largest number in the column that is
+  /// drawn as bars.
   static constexpr int kShareRole = Qt::UserRole + 1;
 
  Q_SIGNALS:
@@ -91,8 +99,8 @@ class TableModel : public QAbstractTableModel {
   struct Arranged {
     Order sorted, rows;
   };
-  static Arranged arrangedBy(const TableData& table, Sorting by, Order sorted, const QString& filter,
-                             const Job::Wanted& wanted);
+  static Arranged arrangedBy(const TableData& table, Sorting by, Order sorted,
+                             const QString& filter, const Job::Wanted& wanted);
   /// Leaves it as given, whatever the filter.
   void replace(TableData table);
   void arrange();

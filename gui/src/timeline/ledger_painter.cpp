@@ -7,8 +7,8 @@
 
 namespace lacuna::gui {
 
-void LedgerPainter::paint(const analyzer::LedgerStrip& strip, const analyzer::PixelGrid& grid, bool dark, int top,
-                          int height, const Canvas& canvas) {
+void LedgerPainter::paint(const analyzer::LedgerStrip& strip, const analyzer::PixelGrid& grid,
+                          bool dark, int top, int height, const Canvas& canvas) {
   const auto width = static_cast<std::size_t>(grid.width);
   cells_.resize(width);
   columns_.resize(width);
@@ -32,7 +32,8 @@ void LedgerPainter::paint(const analyzer::LedgerStrip& strip, const analyzer::Pi
       const double above = bottom - share.busy * scale;
       for (int y = std::max(static_cast<int>(std::lround(above)), std::max(top, 0));
            y < std::min(static_cast<int>(std::lround(bottom)), last); ++y) {
-        canvas.pixels[static_cast<std::ptrdiff_t>(y) * canvas.stride + static_cast<std::ptrdiff_t>(x)] = share.colour;
+        canvas.pixels[static_cast<std::ptrdiff_t>(y) * canvas.stride +
+                      static_cast<std::ptrdiff_t>(x)] = share.colour;
       }
       bottom = above;
     }

@@ -7,12 +7,13 @@
 
 namespace lacuna::gui {
 
-/// Draws a device's ledger. Each pixel column is divided among the causes by their share of its time. So a far view
-/// shows proportions, and a close one plain stretches. Keeps its buffers; one thread at a time.
+/// Draws a device's ledger. Each pixel column is divided among the causes by their share of its
+/// time. So a far view shows proportions, and a close one plain stretches. Keeps its buffers; one
+/// thread at a time.
 class LedgerPainter {
  public:
-  void paint(const analyzer::LedgerStrip& strip, const analyzer::PixelGrid& grid, bool dark, int top, int height,
-             const Canvas& canvas);
+  void paint(const analyzer::LedgerStrip& strip, const analyzer::PixelGrid& grid, bool dark,
+             int top, int height, const Canvas& canvas);
 
  private:
   struct Share {

@@ -10,13 +10,15 @@
 #include "lacuna/analyzer/memory.h"
 #include "timeline/treemap.h"
 
-/// The memory that is alive at a moment, as nested areas: roles, in them what made the blocks, in that the blocks.
+/// The memory that is alive at a moment, as nested areas: roles, in them what made the blocks, in
+/// that the blocks.
 namespace lacuna::gui {
 
-/// Blocks that belong together: those of one origin, an operator or a tensor. The numbers in a tensor's name do not
-/// distinguish origins ("layer.3.weight", "layer.4.weight"), and blocks that nobody named go by their size.
+/// Blocks that belong together: those of one origin, an operator or a tensor. The numbers in a
+/// tensor's name do not distinguish origins ("layer.3.weight", "layer.4.weight"), and blocks that
+/// nobody named go by their size.
 struct BlockGroup {
-  std::string name;       ///< "layer.#.weight" where several names meet; empty where nobody named it
+  std::string name;  ///< "layer.#.weight" where several names meet; empty where nobody named it
   std::size_t first = 0;  ///< in BlockTree::order, largest block first
   std::size_t count = 0;
   std::uint64_t bytes = 0;
@@ -31,7 +33,8 @@ struct RoleGroup {
 };
 
 struct BlockTree {
-  std::vector<std::uint32_t> order;  ///< positions in the list of blocks, so that each group's are together
+  std::vector<std::uint32_t>
+      order;  ///< positions in the list of blocks, so that each group's are together
   std::vector<std::uint64_t> sizes;  ///< of the blocks, in that order
   std::vector<RoleGroup> roles;      ///< largest first
 };
@@ -60,8 +63,8 @@ struct MapTile {
   std::uint64_t bytes = 0;
 };
 
-/// Tiles of every block, frames before what is in them; together, those that are no frames hold each block once.
-/// The tree must outlive them.
+/// Tiles of every block, frames before what is in them; together, those that are no frames hold
+/// each block once. The tree must outlive them.
 std::vector<MapTile> layOutBlocks(const BlockTree& tree, const Tile& into);
 
 }  // namespace lacuna::gui

@@ -55,7 +55,8 @@ Colour nameColour(std::string_view name, bool dark) {
   hash *= 0xbf58476d1ce4e5b9;
   hash ^= hash >> 32;
   // Hues that stay apart and calm side by side; loud magentas and pure reds are left to warnings.
-  static constexpr std::array<double, 14> kHues{8, 24, 38, 52, 88, 128, 152, 172, 190, 204, 218, 236, 262, 330};
+  static constexpr std::array<double, 14> kHues{8,   24,  38,  52,  88,  128, 152,
+                                                172, 190, 204, 218, 236, 262, 330};
   const double hue = kHues[hash % kHues.size()];
   const double tone = static_cast<double>((hash >> 8) % 3) - 1;
   return dark ? fromHsl(hue, 0.38, 0.58 + 0.07 * tone) : fromHsl(hue, 0.48, 0.70 + 0.06 * tone);
@@ -94,9 +95,11 @@ Colour counterColour(std::string_view label, std::size_t place, bool dark) {
   using analyzer::kRoleCurve, analyzer::kRoleCurves;
   if (label == analyzer::kMemoryCurve) return theme(dark).accent;
   if (!label.starts_with(kRoleCurve)) return chartColour(place, dark);
-  const auto* role = std::find(kRoleCurves.begin(), kRoleCurves.end(), label.substr(kRoleCurve.size()));
-  return role == kRoleCurves.end() ? chartColour(place, dark)
-                                   : roleColour(static_cast<prof::MemoryRole>(role - kRoleCurves.begin()), dark);
+  const auto* role =
+      std::find(kRoleCurves.begin(), kRoleCurves.end(), label.substr(kRoleCurve.size()));
+  return role == kRoleCurves.end()
+             ? chartColour(place, dark)
+             : roleColour(static_cast<prof::MemoryRole>(role - kRoleCurves.begin()), dark);
 }
 
 Colour roleColour(prof::MemoryRole role, bool dark) {

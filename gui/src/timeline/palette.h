@@ -9,8 +9,8 @@
 #include "lacuna/analyzer/lanes.h"
 #include "lacuna/analyzer/ledger.h"
 
-/// Colours, as 0xFFRRGGBB. The categorical ones can be distinguished with any common colour blindness, and differ in
-/// lightness too.
+/// Colours, as 0xFFRRGGBB. The categorical ones can be distinguished with any common colour
+/// blindness, and differ in lightness too.
 namespace lacuna::gui {
 
 using Colour = std::uint32_t;
@@ -34,8 +34,10 @@ Colour chartColour(std::size_t n, bool dark);
 /// share 0 gives `under`, 1 gives `over`.
 inline Colour mix(Colour under, Colour over, double share) {
   const auto weight = static_cast<Colour>(std::clamp(share, 0.0, 1.0) * 256);
-  const Colour redBlue = (((under & 0xFF00FF) * (256 - weight) + (over & 0xFF00FF) * weight) >> 8) & 0xFF00FF;
-  const Colour green = (((under & 0x00FF00) * (256 - weight) + (over & 0x00FF00) * weight) >> 8) & 0x00FF00;
+  const Colour redBlue =
+      (((under & 0xFF00FF) * (256 - weight) + (over & 0xFF00FF) * weight) >> 8) & 0xFF00FF;
+  const Colour green =
+      (((under & 0x00FF00) * (256 - weight) + (over & 0x00FF00) * weight) >> 8) & 0x00FF00;
   return 0xFF000000 | redBlue | green;
 }
 /// Black or white, whichever reads better on it.

@@ -70,15 +70,16 @@ std::string keyOf(const analyzer::Track& track) {
 }
 
 bool isQuiet(const analyzer::Track& track) {
-  return track.kind == analyzer::TrackKind::Counter && !track.isMemory && track.counter.lowest() == 0 &&
-         track.counter.highest() == 0;
+  return track.kind == analyzer::TrackKind::Counter && !track.isMemory &&
+         track.counter.lowest() == 0 && track.counter.highest() == 0;
 }
 
 namespace {
 
 class RowLayout {
  public:
-  RowLayout(const analyzer::TrackSet& tracks, const RowOptions& options) : tracks_(tracks), options_(options) {
+  RowLayout(const analyzer::TrackSet& tracks, const RowOptions& options)
+      : tracks_(tracks), options_(options) {
     const auto isDevice = [](const analyzer::TrackGroup& group) { return group.isDevice; };
     devices_ = std::any_of(tracks.groups.begin(), tracks.groups.end(), isDevice);
   }
@@ -99,15 +100,21 @@ class RowLayout {
 
   void placePinned() {
     if (options_.pinned.empty()) return;
-    place({.kind = Row::Kind::PinHeader, .ref = {}, .height = kGroupHeight, .collapsed = options_.pinnedFolded});
+    place({.kind = Row::Kind::PinHeader,
+           .ref = {},
+           .height = kGroupHeight,
+           .collapsed = options_.pinnedFolded});
     if (options_.pinnedFolded) return;
     for (const TrackRef& ref : options_.pinned) {
-      if (ref.group >= tracks_.groups.size() || ref.track >= tracks_.groups[ref.group].tracks.size()) continue;
+      if (ref.group >= tracks_.groups.size() ||
+          ref.track >= tracks_.groups[ref.group].tracks.size())
+        continue;
       place(trackRow(tracks_.groups[ref.group].tracks[ref.track], ref, options_));
     }
   }
 
-  /// Those that the filter lets through: counters of a process where there are devices, or the others.
+  /// Those that the filter lets through: counters of a process where there are devices, or the
+  /// others.
   [[nodiscard]] std::vector<std::size_t> shown(std::size_t g, bool counters) const {
     const analyzer::TrackGroup& group = tracks_.groups[g];
     const bool matches = analyzer::containsAnyCase(group.label, options_.filter);
@@ -115,7 +122,8 @@ class RowLayout {
     for (std::size_t t = 0; t < group.tracks.size(); ++t) {
       const analyzer::Track& track = group.tracks[t];
       const bool below = devices_ && !group.isDevice && track.kind == analyzer::TrackKind::Counter;
-      if (below == counters && (matches || analyzer::containsAnyCase(track.label, options_.filter))) out.push_back(t);
+      if (below == counters && (matches || analyzer::containsAnyCase(track.label, options_.filter)))
+        out.push_back(t);
     }
     return out;
   }
@@ -124,9 +132,11 @@ class RowLayout {
     const std::vector<std::size_t> tracks = shown(g, false);
     if (tracks.empty()) return;
     const bool collapsed = options_.collapsedGroups.contains(g);
-    place({.kind = Row::Kind::Group, .ref = {g, 0}, .height = kGroupHeight, .collapsed = collapsed});
+    place(
+        {.kind = Row::Kind::Group, .ref = {g, 0}, .height = kGroupHeight, .collapsed = collapsed});
     if (collapsed) return;
-    if (options_.ledgers.contains(g)) place({.kind = Row::Kind::Ledger, .ref = {g, 0}, .height = kLedgerHeight});
+    if (options_.ledgers.contains(g))
+      place({.kind = Row::Kind::Ledger, .ref = {g, 0}, .height = kLedgerHeight});
     placeTracks(g, tracks);
   }
 
@@ -148,7 +158,9 @@ class RowLayout {
   /// Those that are always at zero behind one row for all of them.
   void placeTracks(std::size_t g, const std::vector<std::size_t>& tracks) {
     std::vector<std::size_t> quiet;
-    const auto placeTrack = [&](std::size_t t) { place(trackRow(tracks_.groups[g].tracks[t], {g, t}, options_)); };
+    const auto placeTrack = [&](std::size_t t) {
+      place(trackRow(tracks_.groups[g].tracks[t], {g, t}, options_));
+    };
     for (const std::size_t t : tracks) {
       if (options_.filter.empty() && isQuiet(tracks_.groups[g].tracks[t])) {
         quiet.push_back(t);
@@ -180,7 +192,8 @@ std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& opti
   return RowLayout(tracks, options).run();
 }
 
-RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, const analyzer::TrackSet& to) {
+RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options,
+                   const analyzer::TrackSet& to) {
   const auto group = [&](std::size_t g) -> std::size_t {
     for (std::size_t n = 0; n < to.groups.size(); ++n) {
       if (identityOf(to.groups[n]) == identityOf(from.groups[g])) return n;
@@ -214,7 +227,8 @@ RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, co
   return out;
 }
 
-std::optional<RowKey> movedTo(const analyzer::TrackSet& from, const RowKey& key, const analyzer::TrackSet& to) {
+std::optional<RowKey> movedTo(const analyzer::TrackSet& from, const RowKey& key,
+                              const analyzer::TrackSet& to) {
   const bool track = key.kind == Row::Kind::Track || key.kind == Row::Kind::Quiet;
   RowOptions one;
   if (track) {
@@ -224,7 +238,8 @@ std::optional<RowKey> movedTo(const analyzer::TrackSet& from, const RowKey& key,
   }
   one = movedTo(from, one, to);
   if (track && !one.collapsedTracks.empty()) return RowKey{key.kind, *one.collapsedTracks.begin()};
-  if (!track && !one.collapsedGroups.empty()) return RowKey{key.kind, {*one.collapsedGroups.begin(), 0}};
+  if (!track && !one.collapsedGroups.empty())
+    return RowKey{key.kind, {*one.collapsedGroups.begin(), 0}};
   return std::nullopt;
 }
 
@@ -239,16 +254,20 @@ std::vector<RowKey> rowsOf(const analyzer::TrackSet& tracks, const analyzer::Evi
   };
   using analyzer::TrackKind;
   if (evidence.queue) {
-    addWhere([&](const auto& track) { return track.kind == TrackKind::Work && track.queue == evidence.queue; });
+    addWhere([&](const auto& track) {
+      return track.kind == TrackKind::Work && track.queue == evidence.queue;
+    });
   }
   if (evidence.startNs == evidence.endNs && evidence.device) {
     addWhere([&](const auto& track) {
-      return track.isMemory && track.memoryRole == analyzer::Track::kAllRoles && track.device == evidence.device;
+      return track.isMemory && track.memoryRole == analyzer::Track::kAllRoles &&
+             track.device == evidence.device;
     });
   }
   if (evidence.thread) {
     addWhere([&](const auto& track) {
-      return (track.kind == TrackKind::Ranges || track.kind == TrackKind::Calls) && track.thread == evidence.thread;
+      return (track.kind == TrackKind::Ranges || track.kind == TrackKind::Calls) &&
+             track.thread == evidence.thread;
     });
   }
   for (std::size_t g = 0; g < tracks.groups.size(); ++g) {
@@ -258,7 +277,8 @@ std::vector<RowKey> rowsOf(const analyzer::TrackSet& tracks, const analyzer::Evi
   return out;
 }
 
-RowOptions showing(const analyzer::TrackSet& tracks, RowOptions options, std::span<const RowKey> wanted) {
+RowOptions showing(const analyzer::TrackSet& tracks, RowOptions options,
+                   std::span<const RowKey> wanted) {
   for (const RowKey& key : wanted) {
     options.collapsedGroups.erase(key.ref.group);
     if (key.kind != Row::Kind::Track) continue;
@@ -267,7 +287,8 @@ RowOptions showing(const analyzer::TrackSet& tracks, RowOptions options, std::sp
     if (track.kind == analyzer::TrackKind::Counter) options.foldedCounters.erase(key.ref.group);
   }
   const std::vector<Row> rows = layOut(tracks, options);
-  const bool hidden = std::any_of(wanted.begin(), wanted.end(), [&](const RowKey& key) { return !findRow(rows, key); });
+  const bool hidden = std::any_of(wanted.begin(), wanted.end(),
+                                  [&](const RowKey& key) { return !findRow(rows, key); });
   if (hidden) options.filter.clear();
   return options;
 }
@@ -300,7 +321,8 @@ int scrollTo(std::span<const Row> rows, std::span<const RowKey> wanted, int scro
 }
 
 std::size_t rowAt(std::span<const Row> rows, int y) {
-  const auto after = std::upper_bound(rows.begin(), rows.end(), y, [](int v, const Row& row) { return v < row.y; });
+  const auto after = std::upper_bound(rows.begin(), rows.end(), y,
+                                      [](int v, const Row& row) { return v < row.y; });
   if (after == rows.begin() || y >= (after - 1)->y + (after - 1)->height) return rows.size();
   return static_cast<std::size_t>(after - rows.begin()) - 1;
 }

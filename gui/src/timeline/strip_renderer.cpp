@@ -48,7 +48,9 @@ Colour NameStyles::byName(prof::StringId id) const {
 
 Colour NameStyles::byKind(TrackKind track, prof::StringId id) const {
   if (id.value >= names_.size()) return kindColour(WorkKind::Copy, dark_);
-  const auto& kinds = track == TrackKind::Work ? workKinds_ : track == TrackKind::Calls ? callKinds_ : hostKinds_;
+  const auto& kinds = track == TrackKind::Work    ? workKinds_
+                      : track == TrackKind::Calls ? callKinds_
+                                                  : hostKinds_;
   return kinds[id.value];
 }
 
@@ -60,7 +62,8 @@ void StripRenderer::render(const Scene& scene, const NameStyles& styles, const C
   const auto width = static_cast<std::size_t>(canvas.width);
   const Theme& colours = theme(styles.dark());
   ground_.assign(width, colours.window);
-  for (const Tick& tick : ticks(scene.view, canvas.width, static_cast<int>(kTickSpacing * scale_))) {
+  for (const Tick& tick :
+       ticks(scene.view, canvas.width, static_cast<int>(kTickSpacing * scale_))) {
     const auto x = static_cast<std::ptrdiff_t>(tick.x);
     if (x >= 0 && x < canvas.width) ground_[static_cast<std::size_t>(x)] = colours.grid;
   }
@@ -79,7 +82,8 @@ void StripRenderer::render(const Scene& scene, const NameStyles& styles, const C
   copyLine(ground_, drawn, canvas.height - drawn, canvas);
 }
 
-void StripRenderer::copyLine(const std::vector<Colour>& line, int top, int height, const Canvas& canvas) const {
+void StripRenderer::copyLine(const std::vector<Colour>& line, int top, int height,
+                             const Canvas& canvas) const {
   const int last = std::min(top + height, canvas.height);
   for (int y = std::max(top, 0); y < last; ++y) {
     std::memcpy(canvas.pixels + static_cast<std::ptrdiff_t>(y) * canvas.stride, line.data(),
@@ -87,9 +91,11 @@ void StripRenderer::copyLine(const std::vector<Colour>& line, int top, int heigh
   }
 }
 
-void StripRenderer::drawRow(const Scene& scene, const NameStyles& styles, const Row& row, const Canvas& canvas,
-                            std::vector<Label>& labels) {
-  const auto device = [&](int y) { return static_cast<int>(std::lround((y - scene.scrollY) * scale_)); };
+void StripRenderer::drawRow(const Scene& scene, const NameStyles& styles, const Row& row,
+                            const Canvas& canvas, std::vector<Label>& labels) {
+  const auto device = [&](int y) {
+    return static_cast<int>(std::lround((y - scene.scrollY) * scale_));
+  };
   const Theme& colours = theme(styles.dark());
   int drawn = device(row.y);
   const int bottom = device(row.y + row.height);
@@ -103,8 +109,8 @@ void StripRenderer::drawRow(const Scene& scene, const NameStyles& styles, const 
     if (row.kind == Row::Kind::Group && row.collapsed) {
       const auto& tracks = scene.tracks->groups[row.ref.group].tracks;
       if (!tracks.empty() && !tracks[0].lanes.empty()) {
-        drawLane(tracks[0].lanes[0], tracks[0].kind, styles, device(row.y + 6), device(row.y + 20) - device(row.y + 6),
-                 canvas, nullptr);
+        drawLane(tracks[0].lanes[0], tracks[0].kind, styles, device(row.y + 6),
+                 device(row.y + 20) - device(row.y + 6), canvas, nullptr);
       }
     }
     return;
@@ -113,8 +119,8 @@ void StripRenderer::drawRow(const Scene& scene, const NameStyles& styles, const 
   if (track.kind == TrackKind::Counter) {
     copyLine(ground_, drawn, bottom - drawn, canvas);
     drawn = bottom;
-    drawCounter(track.counter, styles, counterColour(track.label, row.ref.track, styles.dark()), device(row.y + 4),
-                device(row.y + row.height - 4) - device(row.y + 4), canvas);
+    drawCounter(track.counter, styles, counterColour(track.label, row.ref.track, styles.dark()),
+                device(row.y + 4), device(row.y + row.height - 4) - device(row.y + 4), canvas);
   }
   for (int lane = 0; lane < row.lanes; ++lane) {
     const int y = row.y + 2 + lane * kLanePitch;
@@ -123,23 +129,26 @@ void StripRenderer::drawRow(const Scene& scene, const NameStyles& styles, const 
     if (top + height <= 0 || top >= canvas.height) continue;
     copyLine(ground_, drawn, top - drawn, canvas);
     drawn = top + height;
-    drawLane(track.lanes[static_cast<std::size_t>(lane)], track.kind, styles, top, height, canvas, &labels);
+    drawLane(track.lanes[static_cast<std::size_t>(lane)], track.kind, styles, top, height, canvas,
+             &labels);
   }
   copyLine(ground_, drawn, bottom - drawn, canvas);
   line_.assign(ground_.size(), colours.grid);
   copyLine(line_, bottom - 1, 1, canvas);
 }
 
-void StripRenderer::drawLane(const Lane& lane, TrackKind kind, const NameStyles& styles, int top, int height,
-                             const Canvas& canvas, std::vector<Label>* labels) {
+void StripRenderer::drawLane(const Lane& lane, TrackKind kind, const NameStyles& styles, int top,
+                             int height, const Canvas& canvas, std::vector<Label>* labels) {
   lane.query(grid_, cells_);
   line_ = ground_;
   const double npp = grid_.nsPerPixel;
   for (std::size_t x = 0; x < cells_.size(); ++x) {
     const Cell& cell = cells_[x];
     if (!cell.occupied()) continue;
-    const Colour own = cell.longestNs >= npp ? styles.byName(cell.name) : styles.byKind(kind, cell.name);
-    line_[x] = cell.busy > 0.995F ? own : mix(ground_[x], own, kFaintest + (1 - kFaintest) * cell.busy);
+    const Colour own =
+        cell.longestNs >= npp ? styles.byName(cell.name) : styles.byKind(kind, cell.name);
+    line_[x] =
+        cell.busy > 0.995F ? own : mix(ground_[x], own, kFaintest + (1 - kFaintest) * cell.busy);
   }
   for (int x = 0; x < grid_.width; ++x) {
     const Cell& cell = cells_[static_cast<std::size_t>(x)];
@@ -157,16 +166,16 @@ void StripRenderer::drawLane(const Lane& lane, TrackKind kind, const NameStyles&
     const double right = std::min<double>(last, grid_.width);
     if (labels && right - left >= kLabelFromPx * scale_) {
       const prof::StringId name = lane.name(i);
-      labels->push_back(
-          {static_cast<int>(left), top, static_cast<int>(right - left), height, name, inkOn(styles.byName(name))});
+      labels->push_back({static_cast<int>(left), top, static_cast<int>(right - left), height, name,
+                         inkOn(styles.byName(name))});
     }
     x = std::max(x, last);
   }
   copyLine(line_, top, height, canvas);
 }
 
-void StripRenderer::drawCounter(const analyzer::CounterLane& lane, const NameStyles& styles, Colour stroke, int top,
-                                int height, const Canvas& canvas) {
+void StripRenderer::drawCounter(const analyzer::CounterLane& lane, const NameStyles& styles,
+                                Colour stroke, int top, int height, const Canvas& canvas) {
   lane.query(grid_, counterCells_);
   const double floor = std::min(0.0, lane.lowest());
   const double range = std::max(lane.highest() - floor, 1e-300);
@@ -174,7 +183,8 @@ void StripRenderer::drawCounter(const analyzer::CounterLane& lane, const NameSty
   const auto yOf = [&](double v) {
     const double share = (v - floor) / range;
     // No number at all, where the range is endless, is drawn as nothing.
-    return top + height - 1 - static_cast<int>(std::lround((share > 0 ? std::min(share, 1.0) : 0) * (height - 1)));
+    return top + height - 1 -
+           static_cast<int>(std::lround((share > 0 ? std::min(share, 1.0) : 0) * (height - 1)));
   };
   for (int x = 0; x < canvas.width; ++x) {
     const auto& cell = counterCells_[static_cast<std::size_t>(x)];
@@ -211,14 +221,17 @@ Hit hitTest(const Scene& scene, double x, int y, int width) {
     hit.event = near;
     return hit;
   }
-  events.query({scene.view.startNs() + static_cast<prof::TimeNs>(std::floor(x) * npp), npp, 1}, {&hit.cell, 1});
+  events.query({scene.view.startNs() + static_cast<prof::TimeNs>(std::floor(x) * npp), npp, 1},
+               {&hit.cell, 1});
   if (!hit.cell.occupied()) {
     hit.event = near;
     return hit;
   }
   // A lone event narrower than its pixel is still that event.
-  const std::size_t first = events.lowerBound(scene.view.startNs() + static_cast<prof::TimeNs>(std::floor(x) * npp));
-  const auto pixelEnd = scene.view.startNs() + static_cast<prof::TimeNs>(std::ceil((std::floor(x) + 1) * npp));
+  const std::size_t first =
+      events.lowerBound(scene.view.startNs() + static_cast<prof::TimeNs>(std::floor(x) * npp));
+  const auto pixelEnd =
+      scene.view.startNs() + static_cast<prof::TimeNs>(std::ceil((std::floor(x) + 1) * npp));
   if (first < events.size() && events.startNs(first) < pixelEnd &&
       (first + 1 >= events.size() || events.startNs(first + 1) >= pixelEnd)) {
     hit.event = first;

@@ -12,7 +12,8 @@
 
 namespace lacuna::gui {
 
-/// The colours of every name of a trace, worked out once per trace and theme. Immutable; safe for many threads.
+/// The colours of every name of a trace, worked out once per trace and theme. Immutable; safe for
+/// many threads.
 class NameStyles {
  public:
   NameStyles(const analyzer::Store& store, bool dark);
@@ -53,20 +54,22 @@ struct Scene {
   double scale = 1;  ///< device pixels per logical one
 };
 
-/// Draws rows by writing one scanline of each lane and copying it to the lane's height, so that the cost depends on the
-/// pixels alone. Keeps its scratch buffers between frames; one thread at a time.
+/// Draws rows by writing one scanline of each lane and copying it to the lane's height, so that the
+/// cost depends on the pixels alone. Keeps its scratch buffers between frames; one thread at a
+/// time.
 class StripRenderer {
  public:
   /// Fills the canvas and replaces `labels`.
-  void render(const Scene& scene, const NameStyles& styles, const Canvas& canvas, std::vector<Label>& labels);
+  void render(const Scene& scene, const NameStyles& styles, const Canvas& canvas,
+              std::vector<Label>& labels);
 
  private:
   void drawRow(const Scene& scene, const NameStyles& styles, const Row& row, const Canvas& canvas,
                std::vector<Label>& labels);
-  void drawLane(const analyzer::Lane& lane, analyzer::TrackKind kind, const NameStyles& styles, int top, int height,
-                const Canvas& canvas, std::vector<Label>* labels);
-  void drawCounter(const analyzer::CounterLane& lane, const NameStyles& styles, Colour stroke, int top, int height,
-                   const Canvas& canvas);
+  void drawLane(const analyzer::Lane& lane, analyzer::TrackKind kind, const NameStyles& styles,
+                int top, int height, const Canvas& canvas, std::vector<Label>* labels);
+  void drawCounter(const analyzer::CounterLane& lane, const NameStyles& styles, Colour stroke,
+                   int top, int height, const Canvas& canvas);
   void copyLine(const std::vector<Colour>& line, int top, int height, const Canvas& canvas) const;
 
   analyzer::PixelGrid grid_;
@@ -83,7 +86,7 @@ struct Hit {
   std::size_t row = 0;
   int lane = -1;
   std::size_t event = analyzer::Lane::kNone;  ///< of that lane, or the sample of a counter
-  analyzer::Cell cell;                        ///< what the pixel shows, where events are too small to separate
+  analyzer::Cell cell;  ///< what the pixel shows, where events are too small to separate
 };
 /// x in logical pixels of a canvas `width` wide, y in the rows' coordinates.
 Hit hitTest(const Scene& scene, double x, int y, int width);

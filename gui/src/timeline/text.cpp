@@ -24,7 +24,8 @@ std::string valueText(double value, std::string_view unit) {
   if (unit == "bytes") return prof::bytesText(value);
   if (unit == "bytes/s") return prof::rateText(value);
   if (unit == "ns") return prof::timeText(value);
-  const std::string number = std::abs(value) >= 10000 ? prof::scaledCount(value) : fmt::format("{:.4g}", value);
+  const std::string number =
+      std::abs(value) >= 10000 ? prof::scaledCount(value) : fmt::format("{:.4g}", value);
   if (unit.empty()) return number;
   if (unit == "1/s") return number + "/s";
   if (unit.starts_with("percent")) return fmt::format("{} %{}", number, unit.substr(7));
@@ -36,7 +37,8 @@ std::string momentText(TimeNs sinceStart, TimeNs stepNs) {
     TimeNs ns;
     const char* name;
   };
-  static constexpr std::array<Unit, 4> kUnits{{{1'000'000'000, "s"}, {1'000'000, "ms"}, {1000, "µs"}, {1, "ns"}}};
+  static constexpr std::array<Unit, 4> kUnits{
+      {{1'000'000'000, "s"}, {1'000'000, "ms"}, {1000, "µs"}, {1, "ns"}}};
   const TimeNs size = std::abs(sinceStart);
   const Unit* unit = &kUnits[3];
   for (const Unit& candidate : kUnits) {
@@ -47,14 +49,16 @@ std::string momentText(TimeNs sinceStart, TimeNs stepNs) {
   }
   int digits = 0;
   for (TimeNs left = unit->ns; left > stepNs && left > 1; left /= 10) ++digits;
-  return fmt::format("{:.{}f} {}", static_cast<double>(sinceStart) / static_cast<double>(unit->ns), digits, unit->name);
+  return fmt::format("{:.{}f} {}", static_cast<double>(sinceStart) / static_cast<double>(unit->ns),
+                     digits, unit->name);
 }
 
 std::string shortName(std::string_view name) {
   std::string out;
   int depth = 0;
   const bool signature = name.starts_with("void ") || name.find("::") != std::string_view::npos;
-  if (!signature || name.starts_with("aten::") || name.find('<') == std::string_view::npos) return std::string(name);
+  if (!signature || name.starts_with("aten::") || name.find('<') == std::string_view::npos)
+    return std::string(name);
   if (name.starts_with("void ")) name.remove_prefix(5);
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name.substr(i).starts_with("(anonymous namespace)")) {

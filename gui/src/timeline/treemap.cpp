@@ -9,7 +9,8 @@ namespace lacuna::gui {
 
 namespace {
 
-/// The worst ratio of sides when `sum` is laid along a side of this length, greatest and least of its parts known.
+/// The worst ratio of sides when `sum` is laid along a side of this length, greatest and least of
+/// its parts known.
 double worstRatio(double greatest, double least, double sum, double side) {
   const double square = side * side;
   return std::max(square * greatest / (sum * sum), sum * sum / (square * least));
@@ -17,12 +18,14 @@ double worstRatio(double greatest, double least, double sum, double side) {
 
 }  // namespace
 
-// Bruls, Huizing and van Wijk, "Squarified treemaps": rows are filled while that makes their tiles squarer.
+// Bruls, Huizing and van Wijk, "Squarified treemaps": rows are filled while that makes their tiles
+// squarer.
 std::vector<Tile> treemap(std::span<const double> sizes, const Tile& into) {
   std::vector<Tile> tiles(sizes.size());
   std::size_t count = 0;
   while (count < sizes.size() && sizes[count] > 0) ++count;
-  const double total = std::accumulate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(count), 0.0);
+  const double total =
+      std::accumulate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(count), 0.0);
   if (total <= 0 || into.width <= 0 || into.height <= 0) return tiles;
   const double scale = into.width * into.height / total;
   Tile rest = into;
@@ -44,7 +47,8 @@ std::vector<Tile> treemap(std::span<const double> sizes, const Tile& into) {
     double along = 0;
     for (; at < end; ++at) {
       const double length = thick > 0 ? sizes[at] * scale / thick : 0;
-      tiles[at] = beside ? Tile{rest.x, rest.y + along, thick, length} : Tile{rest.x + along, rest.y, length, thick};
+      tiles[at] = beside ? Tile{rest.x, rest.y + along, thick, length}
+                         : Tile{rest.x + along, rest.y, length, thick};
       along += length;
     }
     if (beside) {

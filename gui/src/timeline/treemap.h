@@ -11,8 +11,8 @@ struct Tile {
   double x = 0, y = 0, width = 0, height = 0;
 };
 
-/// Divides a rectangle among sizes that come greatest first: tile areas are in proportion, tiles as square as can be.
-/// Sizes that are not positive get empty tiles.
+/// Divides a rectangle among sizes that come greatest first: tile areas are in proportion, tiles as
+/// square as can be. Sizes that are not positive get empty tiles.
 std::vector<Tile> treemap(std::span<const double> sizes, const Tile& into);
 
 }  // namespace lacuna::gui

@@ -10,8 +10,9 @@ namespace lacuna::gui {
 using prof::TimeNs;
 
 namespace {
-constexpr double kMargin = 0.02;   // of the trace, visible on both of its sides
-constexpr double kOutside = 1000;  // pixels beside the width from which on it does not matter how many
+constexpr double kMargin = 0.02;  // of the trace, visible on both of its sides
+constexpr double kOutside =
+    1000;  // pixels beside the width from which on it does not matter how many
 constexpr std::size_t kRemembered = 200;
 }  // namespace
 

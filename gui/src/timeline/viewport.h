@@ -9,13 +9,13 @@
 
 namespace lacuna::gui {
 
-/// The factors by which a notch of the wheel (120) and a press of a key come closer, wherever a stretch of time is
-/// shown.
+/// The factors by which a notch of the wheel (120) and a press of a key come closer, wherever a
+/// stretch of time is shown.
 inline constexpr double kWheelZoom = 0.85;
 inline constexpr double kKeyZoom = 0.7;
 
-/// The stretch of a trace that is on screen. A value: integer nanoseconds, always inside its bounds (the whole trace
-/// with a margin), never closer than kClosestNs.
+/// The stretch of a trace that is on screen. A value: integer nanoseconds, always inside its bounds
+/// (the whole trace with a margin), never closer than kClosestNs.
 class Viewport {
  public:
   static constexpr prof::TimeNs kClosestNs = 1000;
@@ -29,7 +29,9 @@ class Viewport {
   [[nodiscard]] prof::TimeNs endNs() const { return start_ + span_; }
   [[nodiscard]] prof::TimeWindow trace() const { return trace_; }
 
-  [[nodiscard]] double nsPerPixel(int width) const { return static_cast<double>(span_) / (width > 0 ? width : 1); }
+  [[nodiscard]] double nsPerPixel(int width) const {
+    return static_cast<double>(span_) / (width > 0 ? width : 1);
+  }
   [[nodiscard]] prof::TimeNs timeAt(double x, int width) const;
   [[nodiscard]] double pixelAt(prof::TimeNs t, int width) const;
   /// The same to paint at: of a moment far outside of the width, some place outside of it.
@@ -48,7 +50,9 @@ class Viewport {
   /// The same, but what reached the end goes on reaching it.
   [[nodiscard]] Viewport grown(prof::TimeWindow trace) const;
 
-  friend bool operator==(const Viewport& a, const Viewport& b) { return a.start_ == b.start_ && a.span_ == b.span_; }
+  friend bool operator==(const Viewport& a, const Viewport& b) {
+    return a.start_ == b.start_ && a.span_ == b.span_;
+  }
 
  private:
   [[nodiscard]] Viewport clamped(double start, double span) const;
@@ -58,7 +62,8 @@ class Viewport {
   prof::TimeNs span_ = 1'000'000;
 };
 
-/// The places one has been, for going back and forth. Small moves that follow each other count as one.
+/// The places one has been, for going back and forth. Small moves that follow each other count as
+/// one.
 class ViewHistory {
  public:
   /// Call before a jump with the viewport that is about to be left.

@@ -31,7 +31,8 @@ ChangeControls::ChangeControls(QWidget* parent) : QWidget(parent) {
   for (const analyzer::ChangeInfo* info : analyzer::listChanges()) {
     if (info->control == analyzer::ChangeControl::None) continue;
     Control control{.info = info};
-    info->control == analyzer::ChangeControl::Slider ? addSlider(control, *across) : addCheckBox(control, *across);
+    info->control == analyzer::ChangeControl::Slider ? addSlider(control, *across)
+                                                     : addCheckBox(control, *across);
     controls_.push_back(control);
   }
   across->addStretch();
@@ -69,7 +70,8 @@ void ChangeControls::setAnalysis(const analyzer::Analysis& analysis, bool again)
   }
 }
 
-void ChangeControls::showRecorded(Control& control, const analyzer::Analysis& analysis, bool again) {
+void ChangeControls::showRecorded(Control& control, const analyzer::Analysis& analysis,
+                                  bool again) {
   QSlider& slider = *control.slider;
   const bool untouched = !again || slider.value() == static_cast<int>(control.recorded.value);
   control.recorded = control.info->recorded(analysis);
@@ -86,15 +88,17 @@ void ChangeControls::showRecorded(Control& control, const analyzer::Analysis& an
 void ChangeControls::setLabel(const Control& control) {
   const int value = control.slider->value();
   const bool inWords = value == 0 && !control.recorded.words.empty();
-  control.label->setText(tr("%1: %2").arg(translated(control.info->label),
-                                          inWords ? translated(control.recorded.words) : QString::number(value)));
+  control.label->setText(
+      tr("%1: %2").arg(translated(control.info->label),
+                       inWords ? translated(control.recorded.words) : QString::number(value)));
 }
 
 std::vector<std::string> ChangeControls::changes() const {
   std::vector<std::string> texts;
   for (const Control& control : controls_) {
     const std::string name = std::string(control.info->name) + "=";
-    if (control.slider != nullptr && control.slider->value() != static_cast<int>(control.recorded.value))
+    if (control.slider != nullptr &&
+        control.slider->value() != static_cast<int>(control.recorded.value))
       texts.push_back(name + std::to_string(control.slider->value()));
     if (control.checkBox != nullptr && control.checkBox->isChecked())
       texts.push_back(name + std::string(analyzer::kOnWords.front()));
@@ -120,7 +124,8 @@ void ChangeControls::reset(std::string_view name) {
   const Control* control = controlOf(name);
   if (control == nullptr) return;
   if (control->checkBox != nullptr) control->checkBox->setChecked(false);
-  if (control->slider != nullptr) control->slider->setValue(static_cast<int>(control->recorded.value));
+  if (control->slider != nullptr)
+    control->slider->setValue(static_cast<int>(control->recorded.value));
 }
 
 QSlider* ChangeControls::slider(std::string_view name) const {
@@ -134,7 +139,8 @@ QCheckBox* ChangeControls::checkBox(std::string_view name) const {
 }
 
 const ChangeControls::Control* ChangeControls::controlOf(std::string_view name) const {
-  const auto found = std::ranges::find_if(controls_, [&](const Control& one) { return one.info->name == name; });
+  const auto found =
+      std::ranges::find_if(controls_, [&](const Control& one) { return one.info->name == name; });
   return found == controls_.end() ? nullptr : &*found;
 }
 

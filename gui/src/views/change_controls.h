@@ -22,7 +22,8 @@ class ChangeControls : public QWidget {
 
  public:
   explicit ChangeControls(QWidget* parent = nullptr);
-  /// Sliders show the recorded values, unless somebody has moved them and `again` is true: then a recording has grown.
+  /// Sliders show the recorded values, unless somebody has moved them and `again` is true: then a
+  /// recording has grown.
   void setAnalysis(const analyzer::Analysis& analysis, bool again);
   /// The changes that differ from the recorded run, as parseChange() reads them.
   [[nodiscard]] std::vector<std::string> changes() const;

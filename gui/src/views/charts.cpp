@@ -45,7 +45,8 @@ void setPixelSize(QPainter& painter, int size) {
 }
 
 /// A colour, a label in the text's colour and a figure in a dimmer one.
-void paintLegend(QPainter& painter, QRect at, Colour swatch, const QString& label, const QString& figure, bool dark) {
+void paintLegend(QPainter& painter, QRect at, Colour swatch, const QString& label,
+                 const QString& figure, bool dark) {
   const Theme& t = theme(dark);
   painter.fillRect(QRect(at.x(), at.y() + 6, 10, 10), rgb(swatch));
   painter.setPen(rgb(t.text));
@@ -54,8 +55,9 @@ void paintLegend(QPainter& painter, QRect at, Colour swatch, const QString& labe
   const QString shown = metrics.elidedText(label, Qt::ElideRight, at.width() - figureWidth - 36);
   painter.drawText(QRect(at.x() + 16, at.y(), at.width(), at.height()), Qt::AlignVCenter, shown);
   painter.setPen(rgb(t.dim));
-  painter.drawText(QRect(at.x() + 24 + metrics.horizontalAdvance(shown), at.y(), figureWidth + 4, at.height()),
-                   Qt::AlignVCenter, figure);
+  painter.drawText(
+      QRect(at.x() + 24 + metrics.horizontalAdvance(shown), at.y(), figureWidth + 4, at.height()),
+      Qt::AlignVCenter, figure);
 }
 
 /// Horizontal lines at round values from 0 to `top`, labelled.
@@ -67,7 +69,8 @@ void paintScale(QPainter& painter, QRect plot, double top, bool dark, Format&& f
     painter.fillRect(plot.x(), y, plot.width(), 1, rgb(i == 0 ? t.line : t.grid));
     painter.setPen(rgb(t.dim));
     if (i % 2 == 0) {
-      painter.drawText(QRect(0, y - 9, kAxisLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter, format(top * i / 4));
+      painter.drawText(QRect(0, y - 9, kAxisLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter,
+                       format(top * i / 4));
     }
   }
 }
@@ -100,8 +103,8 @@ void LedgerBar::setLedger(const analyzer::Ledger& ledger, const analyzer::Ledger
     const auto cause = static_cast<Cause>(i);
     if (ledger[cause] == 0) continue;
     entries_.push_back({cause, ledger[cause], bands[cause]});
-    spoken << words(analyzer::causeLabel(cause)) + QLatin1Char(' ') + durationWords(ledger[cause]) + QLatin1Char(' ') +
-                  bandWords(bands[cause], ledger[cause]);
+    spoken << words(analyzer::causeLabel(cause)) + QLatin1Char(' ') + durationWords(ledger[cause]) +
+                  QLatin1Char(' ') + bandWords(bands[cause], ledger[cause]);
   }
   const analyzer::Ledger& sizes = orderOf != nullptr ? *orderOf : ledger;
   std::stable_sort(entries_.begin(), entries_.end(), [&](const Entry& a, const Entry& b) {
@@ -123,7 +126,8 @@ QSize LedgerBar::sizeHint() const {
 
 int LedgerBar::heightForWidth(int width) const {
   const int columns = legendColumns(width);
-  return kBarHeight + 10 + (static_cast<int>(entries_.size()) + columns - 1) / columns * kLegendLine;
+  return kBarHeight + 10 +
+         (static_cast<int>(entries_.size()) + columns - 1) / columns * kLegendLine;
 }
 
 void LedgerBar::paintEvent(QPaintEvent*) {
@@ -138,8 +142,10 @@ void LedgerBar::paintEvent(QPaintEvent*) {
     const double w = static_cast<double>(entry.ns) / static_cast<double>(total_) * width();
     const Colour colour = causeColour(entry.cause, dark_);
     painter.fillRect(QRectF(x, 0, std::max(1.0, w - 1), kBarHeight), rgb(colour));
-    const double band = w * std::min(1.0, static_cast<double>(entry.bandNs) / static_cast<double>(entry.ns));
-    if (band >= 1) painter.fillRect(QRectF(x + w - 1 - band, 0, band, kBarHeight), bandBrush(colour));
+    const double band =
+        w * std::min(1.0, static_cast<double>(entry.bandNs) / static_cast<double>(entry.ns));
+    if (band >= 1)
+      painter.fillRect(QRectF(x + w - 1 - band, 0, band, kBarHeight), bandBrush(colour));
     const QString share = percentWords(static_cast<double>(entry.ns) / static_cast<double>(total_));
     if (w > painter.fontMetrics().horizontalAdvance(share) + 12) {
       painter.setPen(rgb(inkOn(colour)));
@@ -152,9 +158,12 @@ void LedgerBar::paintEvent(QPaintEvent*) {
   const int columnWidth = width() / columns;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const auto n = static_cast<int>(i);
-    const QRect at(n % columns * columnWidth, kBarHeight + 10 + n / columns * kLegendLine, columnWidth, kLegendLine);
-    paintLegend(painter, at, causeColour(entries_[i].cause, dark_), words(analyzer::causeLabel(entries_[i].cause)),
-                durationWords(entries_[i].ns) + QStringLiteral("  ") + bandWords(entries_[i].bandNs, entries_[i].ns),
+    const QRect at(n % columns * columnWidth, kBarHeight + 10 + n / columns * kLegendLine,
+                   columnWidth, kLegendLine);
+    paintLegend(painter, at, causeColour(entries_[i].cause, dark_),
+                words(analyzer::causeLabel(entries_[i].cause)),
+                durationWords(entries_[i].ns) + QStringLiteral("  ") +
+                    bandWords(entries_[i].bandNs, entries_[i].ns),
                 dark_);
   }
 }
@@ -165,7 +174,8 @@ std::int64_t stepScale(const analyzer::Steps& steps) {
   if (lengths.empty()) return 1;
   std::sort(lengths.begin(), lengths.end());
   // Neither of two steps is usual.
-  const std::int64_t usual = lengths.size() < 3 ? lengths.back() : lengths[(lengths.size() - 1) * 19 / 20];
+  const std::int64_t usual =
+      lengths.size() < 3 ? lengths.back() : lengths[(lengths.size() - 1) * 19 / 20];
   const auto shown = std::upper_bound(lengths.begin(), lengths.end(), usual * 5 / 2);
   return std::max<std::int64_t>(1, *(shown - 1));
 }
@@ -200,13 +210,17 @@ int StepChart::stepAt(double x) const {
 
 namespace {
 
-/// The lengths of steps that are cut at the top, each beside its column on the side that has room for it; where neither
-/// has, the tooltip has it.
-void paintCutLengths(QPainter& painter, const QRect& area, const std::vector<analyzer::Step>& steps, double top,
-                     double pitch, double bar) {
+/// The lengths of steps that are cut at the top, each beside its column on the side that has room
+/// for it; where neither has, the tooltip has it.
+void paintCutLengths(QPainter& painter, const QRect& area, const std::vector<analyzer::Step>& steps,
+                     double top, double pitch, double bar) {
   const QFontMetrics metrics(painter.font());
-  const auto cut = [top](const analyzer::Step& step) { return static_cast<double>(step.durNs()) > top; };
-  const auto columnAt = [&](auto step) { return area.x() + static_cast<double>(step - steps.begin()) * pitch; };
+  const auto cut = [top](const analyzer::Step& step) {
+    return static_cast<double>(step.durNs()) > top;
+  };
+  const auto columnAt = [&](auto step) {
+    return area.x() + static_cast<double>(step - steps.begin()) * pitch;
+  };
   double free = area.left();
   for (auto step = std::find_if(steps.begin(), steps.end(), cut); step != steps.end();) {
     const auto next = std::find_if(step + 1, steps.end(), cut);
@@ -236,9 +250,11 @@ void StepChart::paintEvent(QPaintEvent*) {
     const double x = area.x() + static_cast<double>(i) * pitch + (pitch - bar) / 2;
     double y = area.bottom();
     const bool cut = static_cast<double>(steps[i].durNs()) > top;
-    const double full = cut ? area.height() : static_cast<double>(steps[i].durNs()) / top * area.height();
+    const double full =
+        cut ? area.height() : static_cast<double>(steps[i].durNs()) / top * area.height();
     const analyzer::Ledger none;
-    const analyzer::Ledger& ledger = i < analysis_->ledgers.steps.size() ? analysis_->ledgers.steps[i] : none;
+    const analyzer::Ledger& ledger =
+        i < analysis_->ledgers.steps.size() ? analysis_->ledgers.steps[i] : none;
     const std::int64_t total = ledger.totalNs();  // 0 of a plain step
     if (total == 0) painter.fillRect(QRectF(x, y - full, bar, full), rgb(theme(dark_).line));
     for (std::size_t c = 0; c < analyzer::kCauseCount && total > 0; ++c) {
@@ -265,7 +281,8 @@ void StepChart::paintEvent(QPaintEvent*) {
   const std::uint64_t every = roundCount(kStepLabel / pitch);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (numbers_[i] % every != 0) continue;
-    const QRectF at(area.x() + static_cast<double>(i) * pitch + pitch / 2 - 40, area.bottom() + 6, 80, 16);
+    const QRectF at(area.x() + static_cast<double>(i) * pitch + pitch / 2 - 40, area.bottom() + 6,
+                    80, 16);
     painter.drawText(at, Qt::AlignCenter, QString::number(numbers_[i]));
   }
 }
@@ -290,9 +307,11 @@ void StepChart::keyPressEvent(QKeyEvent* event) {
   const int key = event->key();
   if (last < 0) return QWidget::keyPressEvent(event);
   if (key == Qt::Key_Left || key == Qt::Key_Right) {
-    return goTo(static_cast<std::size_t>(std::clamp(hovered_ + (key == Qt::Key_Left ? -1 : 1), 0, last)));
+    return goTo(
+        static_cast<std::size_t>(std::clamp(hovered_ + (key == Qt::Key_Left ? -1 : 1), 0, last)));
   }
-  if (key == Qt::Key_Home || key == Qt::Key_End) return goTo(static_cast<std::size_t>(key == Qt::Key_Home ? 0 : last));
+  if (key == Qt::Key_Home || key == Qt::Key_End)
+    return goTo(static_cast<std::size_t>(key == Qt::Key_Home ? 0 : last));
   if ((key == Qt::Key_Return || key == Qt::Key_Enter) && hovered_ >= 0 && clicked) {
     return clicked(static_cast<std::size_t>(hovered_));
   }
@@ -316,7 +335,8 @@ void StepChart::goTo(std::size_t step) {
   const QString about = describe(step);
   setAccessibleDescription(about);
   const QRect area = plot();
-  const double share = (static_cast<double>(step) + 0.5) / static_cast<double>(analysis_->steps.all.size());
+  const double share =
+      (static_cast<double>(step) + 0.5) / static_cast<double>(analysis_->steps.all.size());
   const QPoint at(area.x() + static_cast<int>(share * area.width()), area.top());
   QToolTip::showText(mapToGlobal(at), tipWords(about), this);
   update();
@@ -324,7 +344,8 @@ void StepChart::goTo(std::size_t step) {
 
 QString StepChart::describe(std::size_t step) const {
   const analyzer::Step& one = analysis_->steps.all[step];
-  QString about = tr("%1: %2").arg(words(stepText(one, numbers_[step])), durationWords(one.durNs()));
+  QString about =
+      tr("%1: %2").arg(words(stepText(one, numbers_[step])), durationWords(one.durNs()));
   if (one.warmUp) about += tr(" (warm-up)");
   if (one.isPlain) about += tr(" (recorded without operators)");
   const std::int64_t recordingNs = analysis_->stepBandNs(step);
@@ -367,7 +388,8 @@ QSize RoleBar::sizeHint() const {
 
 int RoleBar::heightForWidth(int width) const {
   int entries = 0;
-  for (std::size_t role = 0; moment_ && role < moment_->byRole.size(); ++role) entries += moment_->byRole[role] > 0;
+  for (std::size_t role = 0; moment_ && role < moment_->byRole.size(); ++role)
+    entries += moment_->byRole[role] > 0;
   const int columns = legendColumns(width);
   return kRoleHeight + 8 + std::max(1, (entries + columns - 1) / columns) * kLegendLine;
 }
@@ -386,9 +408,10 @@ void RoleBar::paintEvent(QPaintEvent*) {
     const Colour colour = roleColour(static_cast<prof::MemoryRole>(role), dark_);
     painter.fillRect(QRectF(x, 0, std::max(1.0, w - 1), kRoleHeight), rgb(colour));
     x += w;
-    const QRect at(shown % columns * (width() / columns), kRoleHeight + 8 + shown / columns * kLegendLine,
-                   width() / columns, kLegendLine);
-    paintLegend(painter, at, colour, words(analyzer::roleWords(static_cast<prof::MemoryRole>(role))), bytesWords(bytes),
+    const QRect at(shown % columns * (width() / columns),
+                   kRoleHeight + 8 + shown / columns * kLegendLine, width() / columns, kLegendLine);
+    paintLegend(painter, at, colour,
+                words(analyzer::roleWords(static_cast<prof::MemoryRole>(role))), bytesWords(bytes),
                 dark_);
     ++shown;
   }

@@ -19,8 +19,8 @@ class LedgerBar : public QWidget {
 
  public:
   explicit LedgerBar(QWidget* parent = nullptr);
-  /// `bands` is what recording may have added to each entry: hatched, and beside the figure. The greatest comes first,
-  /// by this ledger or by `orderOf`, so that two bars can be compared.
+  /// `bands` is what recording may have added to each entry: hatched, and beside the figure. The
+  /// greatest comes first, by this ledger or by `orderOf`, so that two bars can be compared.
   void setLedger(const analyzer::Ledger& ledger, const analyzer::Ledger& bands, bool dark,
                  const analyzer::Ledger* orderOf = nullptr);
   [[nodiscard]] QSize sizeHint() const override;
@@ -41,14 +41,15 @@ class LedgerBar : public QWidget {
   bool dark_ = true;
 };
 
-/// The length that a chart of steps should reach. A few steps, warm-up above all, may take many times as long as the
-/// rest, which would be flat beside them. The chart cuts them off and shows that.
+/// The length that a chart of steps should reach. A few steps, warm-up above all, may take many
+/// times as long as the rest, which would be flat beside them. The chart cuts them off and shows
+/// that.
 std::int64_t stepScale(const analyzer::Steps& steps);
 /// The next number at or above v that is round, and round when divided by four.
 double roundUp(double v);
 
-/// A column for each step, as high as the step is long, coloured by the device's ledger. A click names the step, and so
-/// does Enter on the one that the arrows went to.
+/// A column for each step, as high as the step is long, coloured by the device's ledger. A click
+/// names the step, and so does Enter on the one that the arrows went to.
 class StepChart : public QWidget {
   Q_OBJECT
 

@@ -50,7 +50,9 @@ Opened openAnalysed(const QString& path, const OnProgress& progress) {
   auto store = analyzer::Store::open(path.toStdString(), open);
   if (!store) return {nullptr, words(store.error().message)};
   analyzer::AnalysisOptions options;
-  options.progress = [&](double share) { return progress(kOpeningShare + share * (1 - kOpeningShare), analysing); };
+  options.progress = [&](double share) {
+    return progress(kOpeningShare + share * (1 - kOpeningShare), analysing);
+  };
   auto analysis = analyzer::analyse(*store, options);
   if (!analysis) return {nullptr, words(analysis.error().message)};
   return {std::make_shared<const analyzer::Analysis>(*std::move(analysis)), {}};
@@ -174,7 +176,9 @@ void ComparePage::setFindings(const Findings& findings) {
 }
 
 std::vector<Command> ComparePage::commands() {
-  return {{.place = Command::Place::FileMenu, .text = tr("&Compare with…"), .act = [this] { choose(); }},
+  return {{.place = Command::Place::FileMenu,
+           .text = tr("&Compare with…"),
+           .act = [this] { choose(); }},
           {.text = tr("Compare: swap before and after"), .act = [this] { swap(); }}};
 }
 
@@ -189,7 +193,9 @@ void ComparePage::openSecond(const QString& path) {
   loading_->begin(path);
   refresh();
   job_.start([this, path](const LongJob::Turn& turn) {
-    const auto progress = [this](double share, const QString& stage) { loading_->setProgress(share, stage); };
+    const auto progress = [this](double share, const QString& stage) {
+      loading_->setProgress(share, stage);
+    };
     turn.post([this, opened = openAnalysed(path, turn.progress(progress))] {
       opening_ = false;
       second_ = opened.analysis;
@@ -226,9 +232,10 @@ void ComparePage::refresh() {
   setSubject(opening_ ? loading_->cancelButton() : both ? static_cast<QWidget*>(tabs_) : choose_);
   hint_->setText(!problem_.isEmpty() ? problem_
                  : second_
-                     ? tr("%1 is ready; the open trace has no analysis yet to compare it with.").arg(fileOf(*second_))
-                     : tr("Steps, the ledger, operators and kernels side by side, and which differences "
-                          "are more than noise. Drop a file here, or choose one."));
+                     ? tr("%1 is ready; the open trace has no analysis yet to compare it with.")
+                           .arg(fileOf(*second_))
+                     : tr("Steps, the ledger, operators and kernels side by side, and which "
+                          "differences are more than noise. Drop a file here, or choose one."));
   if (!both || opening_) return;
   const analyzer::Analysis& a = *before();
   const analyzer::Analysis& b = *after();
@@ -237,28 +244,35 @@ void ComparePage::refresh() {
   const analyzer::Ledger order = a.meanStepLedger();
   for (int side = 0; side < 2; ++side) {
     const QString file = fileOf(*sides[side]);
-    const QString shown = names_[side]->fontMetrics().elidedText(file, Qt::ElideMiddle, kWidestFile);
+    const QString shown =
+        names_[side]->fontMetrics().elidedText(file, Qt::ElideMiddle, kWidestFile);
     names_[side]->setToolTip(shown == file ? QString() : tipWords(file));
     names_[side]->setText(
-        (sides[side]->steps.all.empty() ? tr("<b>%1</b> · %2 · %3 in all") : tr("<b>%1</b> · %2 · %3 a step"))
+        (sides[side]->steps.all.empty() ? tr("<b>%1</b> · %2 · %3 in all")
+                                        : tr("<b>%1</b> · %2 · %3 a step"))
             .arg(roles[side], shown.toHtmlEscaped(), durationWords(sides[side]->meanStepNs())));
-    bars_[side]->setLedger(sides[side]->meanStepLedger(), sides[side]->meanStepBands(), dark_, &order);
+    bars_[side]->setLedger(sides[side]->meanStepLedger(), sides[side]->meanStepBands(), dark_,
+                           &order);
   }
   lines_->setRuns(before(), after(), dark_);
   const auto runs = analyzer::compareRuns(a, b);
-  const auto step = std::find_if(runs.begin(), runs.end(), [](const auto& row) { return row.what == "step time"; });
+  const auto step = std::find_if(runs.begin(), runs.end(),
+                                 [](const auto& row) { return row.what == "step time"; });
   verdict_->setText(
       step == runs.end() ? QString()
-      : step->worse()
-          ? tr("Steps got slower by %1 (%2)").arg(durationWords(step->change()), percentWords(step->changeShare()))
+      : step->worse()    ? tr("Steps got slower by %1 (%2)")
+                            .arg(durationWords(step->change()), percentWords(step->changeShare()))
       : step->better()
-          ? tr("Steps got faster by %1 (%2)").arg(durationWords(-step->change()), percentWords(-step->changeShare()))
+          ? tr("Steps got faster by %1 (%2)")
+                .arg(durationWords(-step->change()), percentWords(-step->changeShare()))
           : tr("Steps take as long as before: noise explains the difference"));
   tables_[0]->renewTable(mixedComparisonTable(runs, tr("Figure")));
-  tables_[1]->renewTable(comparisonTable(analyzer::compareLedgers(a, b), tr("Entry of the ledger, per step")));
-  tables_[2]->renewTable(
-      comparisonTable(analyzer::compareOperators(a, b), tr("Operator, host and device time per step")));
-  tables_[3]->renewTable(comparisonTable(analyzer::compareKernels(a, b), tr("Kernel, time per step")));
+  tables_[1]->renewTable(
+      comparisonTable(analyzer::compareLedgers(a, b), tr("Entry of the ledger, per step")));
+  tables_[2]->renewTable(comparisonTable(analyzer::compareOperators(a, b),
+                                         tr("Operator, host and device time per step")));
+  tables_[3]->renewTable(
+      comparisonTable(analyzer::compareKernels(a, b), tr("Kernel, time per step")));
   Q_EMIT compared();
 }
 

@@ -20,8 +20,8 @@ class LoadingPage;
 class StepLines;
 class TablePage;
 
-/// The open trace beside a second one: step times, the ledger, operators and kernels, and which differences are more
-/// than noise. The comparison is the analyzer's, as in `lacuna check`.
+/// The open trace beside a second one: step times, the ledger, operators and kernels, and which
+/// differences are more than noise. The comparison is the analyzer's, as in `lacuna check`.
 class ComparePage : public Page {
   Q_OBJECT
 
@@ -29,7 +29,8 @@ class ComparePage : public Page {
   explicit ComparePage(Desk& desk, QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace) override;
   void setFindings(const Findings& findings) override;
-  /// Opens and analyses a second trace in the background; it takes the place of the one before once it is there.
+  /// Opens and analyses a second trace in the background; it takes the place of the one before once
+  /// it is there.
   void openSecond(const QString& path);
   /// Nothing comes any more of what openSecond() began.
   void cancel();
@@ -59,7 +60,8 @@ class ComparePage : public Page {
   void refresh();
 
   Desk& desk_;
-  AnalysisPtr first_;  ///< of the open trace; null while there is none, or while it is being analysed
+  AnalysisPtr
+      first_;  ///< of the open trace; null while there is none, or while it is being analysed
   AnalysisPtr second_;
   bool swapped_ = false;
   bool dark_ = true;

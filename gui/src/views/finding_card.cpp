@@ -14,7 +14,8 @@
 
 namespace lacuna::gui {
 
-FindingCard::FindingCard(const analyzer::Finding& finding, bool playable, bool perStep, bool dark, QWidget* parent)
+FindingCard::FindingCard(const analyzer::Finding& finding, bool playable, bool perStep, bool dark,
+                         QWidget* parent)
     : QFrame(parent), hasPlaces_(!finding.evidence.empty()) {
   auto* inside = new QWidget(this);
   auto* across = new QHBoxLayout(inside);
@@ -40,12 +41,13 @@ QVBoxLayout* FindingCard::whatToDo(const analyzer::Finding& finding, bool playab
                           .arg(rgb(fault ? theme(dark).warn : theme(dark).accent).name()));
   down->addWidget(kind);
   const QString band = bandWords(finding.recordingNsPerStep, finding.costNsPerStep);
-  const QString title = band.isEmpty() ? words(finding.title) : tr("%1 (%2)").arg(words(finding.title), band);
+  const QString title =
+      band.isEmpty() ? words(finding.title) : tr("%1 (%2)").arg(words(finding.title), band);
   // A click anywhere on the card counts, so its words are not there to be selected.
-  const QString advice =
-      finding.notPredicted.empty()
-          ? words(finding.advice)
-          : tr("%1 (gain not predicted: %2)").arg(words(finding.advice), words(finding.notPredicted));
+  const QString advice = finding.notPredicted.empty()
+                             ? words(finding.advice)
+                             : tr("%1 (gain not predicted: %2)")
+                                   .arg(words(finding.advice), words(finding.notPredicted));
   for (const auto& [text, role] : {std::pair(title, "heading"), std::pair(advice, "dim")}) {
     auto* line = label(text, role, this);
     if (!band.isEmpty()) line->setToolTip(tr("%1 of its cost may be recording").arg(band));
@@ -54,13 +56,15 @@ QVBoxLayout* FindingCard::whatToDo(const analyzer::Finding& finding, bool playab
   if (!finding.knob.empty()) {
     auto* knob = label(words(finding.knob), "knob", this);
     knob->setWordWrap(false);
-    knob->setStyleSheet(QStringLiteral("font-family: 'DejaVu Sans Mono', monospace; font-size: 12px;"));
+    knob->setStyleSheet(
+        QStringLiteral("font-family: 'DejaVu Sans Mono', monospace; font-size: 12px;"));
     auto* play = new QToolButton(this);
     play->setObjectName(QStringLiteral("small"));
     play->setText(tr("Play"));
     play->setToolTip(tr("See the step with this change"));
     play->setEnabled(playable);
-    connect(play, &QToolButton::clicked, this, [this, change = words(finding.knob)] { Q_EMIT playWanted(change); });
+    connect(play, &QToolButton::clicked, this,
+            [this, change = words(finding.knob)] { Q_EMIT playWanted(change); });
     auto* line = new QHBoxLayout;
     line->setSpacing(8);
     line->addWidget(knob);
@@ -84,7 +88,9 @@ QVBoxLayout* FindingCard::whatItGains(const analyzer::Finding& finding, bool per
   if (finding.predictedGainNsPerStep > 0) {
     figure(QStringLiteral("−") + durationWords(finding.predictedGainNsPerStep), "title");
     const QString sure = percentWords(finding.confidence);
-    figure((perStep ? tr("per step, predicted\n%1 sure") : tr("in all, predicted\n%1 sure")).arg(sure), "dim");
+    figure(
+        (perStep ? tr("per step, predicted\n%1 sure") : tr("in all, predicted\n%1 sure")).arg(sure),
+        "dim");
   } else if (finding.predictedGainBytes > 0) {
     figure(QStringLiteral("−") + bytesWords(finding.predictedGainBytes), "title");
     figure(tr("of memory, predicted\n%1 sure").arg(percentWords(finding.confidence)), "dim");
@@ -100,13 +106,15 @@ QVBoxLayout* FindingCard::whatItGains(const analyzer::Finding& finding, bool per
 }
 
 void FindingCard::mouseReleaseEvent(QMouseEvent* event) {
-  const bool click = event->button() == Qt::LeftButton && rect().contains(event->position().toPoint());
+  const bool click =
+      event->button() == Qt::LeftButton && rect().contains(event->position().toPoint());
   if (!hasPlaces_ || !click) return QFrame::mouseReleaseEvent(event);
   Q_EMIT placesWanted();
 }
 
 void FindingCard::keyPressEvent(QKeyEvent* event) {
-  const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter || event->key() == Qt::Key_Space;
+  const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter ||
+                     event->key() == Qt::Key_Space;
   if (!hasPlaces_ || !enter) return QFrame::keyPressEvent(event);
   Q_EMIT placesWanted();
 }

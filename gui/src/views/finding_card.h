@@ -10,14 +10,16 @@ class QVBoxLayout;
 
 namespace lacuna::gui {
 
-/// A finding on the overview: what it is, what would help, and what that would gain. Where there is evidence, a click
-/// anywhere or Enter asks for its places.
+/// A finding on the overview: what it is, what would help, and what that would gain. Where there is
+/// evidence, a click anywhere or Enter asks for its places.
 class FindingCard : public QFrame {
   Q_OBJECT
 
  public:
-  /// `playable`: the fix can be simulated. `perStep`: the gain is one of each step, else of the whole run.
-  FindingCard(const analyzer::Finding& finding, bool playable, bool perStep, bool dark, QWidget* parent = nullptr);
+  /// `playable`: the fix can be simulated. `perStep`: the gain is one of each step, else of the
+  /// whole run.
+  FindingCard(const analyzer::Finding& finding, bool playable, bool perStep, bool dark,
+              QWidget* parent = nullptr);
 
  Q_SIGNALS:
   void placesWanted();

@@ -52,7 +52,8 @@ FindingPanel::FindingPanel(QWidget* parent) : QFrame(parent) {
   where_ = selectableLabel({}, "dim", this);
   where_->setWordWrap(false);
   play_ = new QPushButton(tr("Play the fix"), this);
-  for (QWidget* part : std::initializer_list<QWidget*>{previous_, where_, next_}) across->addWidget(part);
+  for (QWidget* part : std::initializer_list<QWidget*>{previous_, where_, next_})
+    across->addWidget(part);
   across->addStretch();
   across->addWidget(play_);
   down->addLayout(across);
@@ -66,23 +67,28 @@ FindingPanel::FindingPanel(QWidget* parent) : QFrame(parent) {
 QString FindingPanel::gainWords(const analyzer::Finding& finding, bool perStep) {
   const QString sure = percentWords(finding.confidence);
   if (finding.predictedGainBytes > 0)
-    return tr("<b>−%1</b> of memory, predicted, %2 sure").arg(bytesWords(finding.predictedGainBytes), sure);
+    return tr("<b>−%1</b> of memory, predicted, %2 sure")
+        .arg(bytesWords(finding.predictedGainBytes), sure);
   if (finding.predictedGainNsPerStep > 0) {
-    return (perStep ? tr("<b>−%1</b> a step, predicted, %2 sure") : tr("<b>−%1</b> in all, predicted, %2 sure"))
+    return (perStep ? tr("<b>−%1</b> a step, predicted, %2 sure")
+                    : tr("<b>−%1</b> in all, predicted, %2 sure"))
         .arg(durationWords(finding.predictedGainNsPerStep), sure);
   }
-  return finding.notPredicted.empty() ? QString()
-                                      : tr("gain not predicted: %1").arg(words(finding.notPredicted).toHtmlEscaped());
+  return finding.notPredicted.empty()
+             ? QString()
+             : tr("gain not predicted: %1").arg(words(finding.notPredicted).toHtmlEscaped());
 }
 
-void FindingPanel::setFinding(const analyzer::Finding& finding, std::vector<FindingPlace> places, bool perStep) {
+void FindingPanel::setFinding(const analyzer::Finding& finding, std::vector<FindingPlace> places,
+                              bool perStep) {
   finding_ = finding;
   places_ = std::move(places);
   place_ = 0;
   const bool fault = finding.kind == analyzer::FindingKind::Fault;
   kind_->setText(fault ? tr("Fault") : tr("Opportunity"));
   const QString band = bandWords(finding.recordingNsPerStep, finding.costNsPerStep);
-  title_->setText(band.isEmpty() ? words(finding.title) : tr("%1 (%2)").arg(words(finding.title), band));
+  title_->setText(band.isEmpty() ? words(finding.title)
+                                 : tr("%1 (%2)").arg(words(finding.title), band));
   title_->setToolTip(band.isEmpty() ? QString() : tr("%1 of its cost may be recording").arg(band));
   advice_->setText(words(finding.advice));
   gain_->setText(gainWords(finding, perStep));
@@ -90,7 +96,8 @@ void FindingPanel::setFinding(const analyzer::Finding& finding, std::vector<Find
   play_->setVisible(!finding.knob.empty());
   play_->setToolTip(tipWords(words(finding.knob)));
   const bool many = places_.size() > 1;
-  for (QWidget* part : std::initializer_list<QWidget*>{previous_, where_, next_}) part->setVisible(many);
+  for (QWidget* part : std::initializer_list<QWidget*>{previous_, where_, next_})
+    part->setVisible(many);
   setDark(dark_);
   show();
   showPlace();
@@ -100,8 +107,8 @@ void FindingPanel::setDark(bool dark) {
   dark_ = dark;
   const Theme& t = theme(dark);
   const bool fault = finding_.kind == analyzer::FindingKind::Fault;
-  kind_->setStyleSheet(
-      QStringLiteral("color: %1; font-size: 11px; font-weight: bold;").arg(rgb(fault ? t.warn : t.accent).name()));
+  kind_->setStyleSheet(QStringLiteral("color: %1; font-size: 11px; font-weight: bold;")
+                           .arg(rgb(fault ? t.warn : t.accent).name()));
 }
 
 void FindingPanel::clear() {

@@ -21,13 +21,15 @@ struct FindingPlace {
   QString what;
 };
 
-/// One finding beside its evidence: what it is, the fix, the predicted gain, and the places it was seen at one by one.
+/// One finding beside its evidence: what it is, the fix, the predicted gain, and the places it was
+/// seen at one by one.
 class FindingPanel : public QFrame {
   Q_OBJECT
 
  public:
   explicit FindingPanel(QWidget* parent = nullptr);
-  /// `places`: what to show of each evidence. `perStep`: the gain is one of each step, else of the whole run.
+  /// `places`: what to show of each evidence. `perStep`: the gain is one of each step, else of the
+  /// whole run.
   void setFinding(const analyzer::Finding& finding, std::vector<FindingPlace> places, bool perStep);
   void setDark(bool dark);
   void clear();

@@ -121,9 +121,10 @@ void FlamePage::build() {
 
 void FlamePage::showDetails() {
   if (!graph_ || graph_->nodes.size() < 2) return details_->clear();
-  details_->setText(view_->selected() ? view_->describe(*view_->selected())
-                                      : tr("Click a bar to look into it, double-click to find it on the timeline. "
-                                           "Select a stretch of the timeline to see that alone."));
+  details_->setText(view_->selected()
+                        ? view_->describe(*view_->selected())
+                        : tr("Click a bar to look into it, double-click to find it on the "
+                             "timeline. Select a stretch of the timeline to see that alone."));
 }
 
 QString FlamePage::stackOf(std::uint32_t node) const {
@@ -139,7 +140,8 @@ QString FlamePage::csv() const {
   QString out = QStringLiteral("stack,count,total_ns,self_ns\n");
   for (std::uint32_t n = 1; n < graph_->nodes.size(); ++n) {
     const analyzer::FlameNode& node = graph_->nodes[n];
-    out += csvCell(stackOf(n)) + QStringLiteral(",%1,%2,%3\n").arg(node.count).arg(node.totalNs).arg(node.selfNs);
+    out += csvCell(stackOf(n)) +
+           QStringLiteral(",%1,%2,%3\n").arg(node.count).arg(node.totalNs).arg(node.selfNs);
   }
   return out;
 }
@@ -161,13 +163,13 @@ bool FlamePage::exportFolded(const QString& path) {
   const QString problem = writeFile(path, out);
   Q_EMIT desk_.messageWanted(!problem.isEmpty() ? problem
                              : stacks == 1      ? tr("1 stack written to %1").arg(path)
-                                                : tr("%1 stacks written to %2").arg(stacks).arg(path));
+                                           : tr("%1 stacks written to %2").arg(stacks).arg(path));
   return problem.isEmpty();
 }
 
 void FlamePage::chooseExport() {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Export stacks"), QStringLiteral("stacks.folded"),
-                                                    tr("Folded stacks (*.folded)"));
+  const QString path = QFileDialog::getSaveFileName(
+      this, tr("Export stacks"), QStringLiteral("stacks.folded"), tr("Folded stacks (*.folded)"));
   if (!path.isEmpty()) (void)exportFolded(path);
 }
 

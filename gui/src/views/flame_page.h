@@ -13,8 +13,8 @@ namespace lacuna::gui {
 
 class FlameView;
 
-/// Where the host's time goes by stacks of ranges: the whole trace, or the stretch selected on the timeline. Built off
-/// the GUI's thread, the first time that the page is shown.
+/// Where the host's time goes by stacks of ranges: the whole trace, or the stretch selected on the
+/// timeline. Built off the GUI's thread, the first time that the page is shown.
 class FlamePage : public Page {
   Q_OBJECT
 
@@ -32,8 +32,8 @@ class FlamePage : public Page {
   [[nodiscard]] QString csv() const;
   [[nodiscard]] Figures figures() const override { return {csv()}; }
   [[nodiscard]] std::vector<Command> commands() override;
-  /// Writes the stacks as flame graph scripts take them, and reports what became of it; false where they are not
-  /// written.
+  /// Writes the stacks as flame graph scripts take them, and reports what became of it; false where
+  /// they are not written.
   bool exportFolded(const QString& path);
   /// Asks where to.
   void chooseExport();

@@ -45,7 +45,8 @@ std::vector<QString> threadNames(const Trace& trace, const analyzer::FlameGraph&
     byId[row.id] = row;
   }
   std::unordered_set<prof::ProcessId> shown;
-  for (const std::uint32_t n : graph.nodes[0].children) shown.insert(byId[graph.nodes[n].thread].process);
+  for (const std::uint32_t n : graph.nodes[0].children)
+    shown.insert(byId[graph.nodes[n].thread].process);
   auto processes = processNames(trace);
   std::vector<QString> names(graph.nodes.size());
   for (const std::uint32_t n : graph.nodes[0].children) {
@@ -101,7 +102,8 @@ std::optional<std::uint32_t> FlameView::nodeOf(const QStringList& stack) const {
   for (const QString& key : stack) {
     if (!graph_) return std::nullopt;
     const auto& children = graph_->nodes[at].children;
-    const auto next = std::find_if(children.begin(), children.end(), [&](std::uint32_t n) { return keyOf(n) == key; });
+    const auto next = std::find_if(children.begin(), children.end(),
+                                   [&](std::uint32_t n) { return keyOf(n) == key; });
     if (next == children.end()) return std::nullopt;
     at = *next;
   }
@@ -171,9 +173,10 @@ QString FlameView::searchOf(std::uint32_t node) const {
 QString FlameView::describe(std::uint32_t node) const {
   const FlameNode& at = graph_->nodes[node];
   const double all = static_cast<double>(std::max<std::int64_t>(1, graph_->nodes[0].totalNs));
-  QString out = tr("%1: %2 (%3 of all), %4 in itself")
-                    .arg(nameOf(node), durationWords(at.totalNs), percentWords(static_cast<double>(at.totalNs) / all),
-                         durationWords(at.selfNs));
+  QString out =
+      tr("%1: %2 (%3 of all), %4 in itself")
+          .arg(nameOf(node), durationWords(at.totalNs),
+               percentWords(static_cast<double>(at.totalNs) / all), durationWords(at.selfNs));
   if (at.count > 0) out += at.count == 1 ? tr(", once") : tr(", %1 times").arg(at.count);
   return out;
 }
@@ -188,10 +191,12 @@ QRectF FlameView::barOf(std::uint32_t node) const {
 void FlameView::layOut() {
   bars_.clear();
   if (graph_ && !graph_->nodes.empty()) {
-    pitch_ = std::clamp(viewport()->height() / static_cast<int>(graph_->deepest + 1), kLowestPitch, kHighestPitch);
+    pitch_ = std::clamp(viewport()->height() / static_cast<int>(graph_->deepest + 1), kLowestPitch,
+                        kHighestPitch);
     // Callers of what is in focus stay, each over the full width.
     std::vector<std::uint32_t> callers;
-    for (std::uint32_t at = focus_; at != 0; at = graph_->nodes[at].parent) callers.push_back(graph_->nodes[at].parent);
+    for (std::uint32_t at = focus_; at != 0; at = graph_->nodes[at].parent)
+      callers.push_back(graph_->nodes[at].parent);
     int level = 0;
     for (auto at = callers.rbegin(); at != callers.rend(); ++at, ++level) {
       bars_.push_back({*at, QRectF(0, level * pitch_, viewport()->width(), pitch_ - 1)});
@@ -247,7 +252,8 @@ void FlameView::paintBar(QPainter& painter, const Bar& bar) const {
   if (label.isEmpty() || (label != shown && label.size() <= kFewestCharacters)) return;
   painter.drawText(rect.adjusted(6, 0, -6, 0), Qt::AlignVCenter, label);
   if (both) {
-    painter.drawText(rect.adjusted(6 + metrics.horizontalAdvance(shown) + 10, 0, -6, 0), Qt::AlignVCenter, time);
+    painter.drawText(rect.adjusted(6 + metrics.horizontalAdvance(shown) + 10, 0, -6, 0),
+                     Qt::AlignVCenter, time);
   }
 }
 
@@ -259,7 +265,8 @@ void FlameView::paintEvent(QPaintEvent*) {
   painter.setFont(font);
   const double top = verticalScrollBar()->value();
   for (const Bar& bar : bars_) {
-    if (bar.rect.bottom() >= top && bar.rect.top() <= top + viewport()->height()) paintBar(painter, bar);
+    if (bar.rect.bottom() >= top && bar.rect.top() <= top + viewport()->height())
+      paintBar(painter, bar);
   }
 }
 

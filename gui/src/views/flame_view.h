@@ -12,8 +12,9 @@
 
 namespace lacuna::gui {
 
-/// The stacks of a flame graph as nested bars, callers above. A click makes a stack fill the width; Backspace or a
-/// click on a caller goes back out. Only what is at least a pixel wide and on screen is drawn.
+/// The stacks of a flame graph as nested bars, callers above. A click makes a stack fill the width;
+/// Backspace or a click on a caller goes back out. Only what is at least a pixel wide and on screen
+/// is drawn.
 class FlameView : public QAbstractScrollArea {
   Q_OBJECT
 
@@ -56,8 +57,8 @@ class FlameView : public QAbstractScrollArea {
   };
   /// The search that finds the ranges of a node by their names; empty where they have none.
   [[nodiscard]] QString searchOf(std::uint32_t node) const;
-  /// The key that distinguishes a node from those beside it, also in a graph that has grown: threads have names in
-  /// common.
+  /// The key that distinguishes a node from those beside it, also in a graph that has grown:
+  /// threads have names in common.
   [[nodiscard]] QString keyOf(std::uint32_t node) const;
   /// The keys from the outermost frame to the node.
   [[nodiscard]] QStringList stackOf(std::uint32_t node) const;

@@ -10,14 +10,16 @@
 
 namespace lacuna::gui {
 
-/// The durations of the events of one name: a histogram on a logarithmic scale, with the median marked.
+/// The durations of the events of one name: a histogram on a logarithmic scale, with the median
+/// marked.
 class HistogramView : public QWidget {
   Q_OBJECT
 
  public:
   HistogramView(analyzer::TrackKind kind, QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace);
-  /// The same trace with more in it. The histogram belongs to the table beside it, and is renewed with it.
+  /// The same trace with more in it. The histogram belongs to the table beside it, and is renewed
+  /// with it.
   void setGrown(const TracePtr& trace) { trace_ = trace; }
   void setName(const QString& name);
   void setDark(bool dark);

@@ -7,7 +7,8 @@
 namespace lacuna::gui {
 
 KernelsPage::KernelsPage(Desk& desk, QWidget* parent)
-    : NamesPage(analyzer::TrackKind::Work, tr("Kernels"), tr("This trace records no device work."), desk, parent) {}
+    : NamesPage(analyzer::TrackKind::Work, tr("Kernels"), tr("This trace records no device work."),
+                desk, parent) {}
 
 TableData KernelsPage::tableOf(const analyzer::Analysis& analysis) const {
   return kernelTableOf(analysis);

@@ -33,7 +33,8 @@ const QStaticText* LabelPainter::textFor(prof::StringId name, int steps) {
   if (const auto found = texts_.find(key); found != texts_.end()) return &found->second;
   if (texts_.size() >= kKept) texts_.clear();
   auto [shortName, isNew] = shortNames_.try_emplace(name.value);
-  if (isNew) shortName->second = QString::fromStdString(gui::shortName(trace_->name(name).toStdString()));
+  if (isNew)
+    shortName->second = QString::fromStdString(gui::shortName(trace_->name(name).toStdString()));
   const QFontMetricsF metrics(font_);
   QString shown = metrics.elidedText(shortName->second, Qt::ElideRight, steps * kStepPx);
   if (shown.size() <= kFewestCharacters && shown.size() < shortName->second.size()) shown.clear();
@@ -45,19 +46,22 @@ const QStaticText* LabelPainter::textFor(prof::StringId name, int steps) {
 }
 
 const QStaticText* LabelPainter::textOn(const Label& label, double scale) {
-  const int steps = std::min(kWidestSteps, static_cast<int>(label.width / scale - 2 * kLabelMargin) / kStepPx);
+  const int steps =
+      std::min(kWidestSteps, static_cast<int>(label.width / scale - 2 * kLabelMargin) / kStepPx);
   const QStaticText* text = steps < 2 ? nullptr : textFor(label.name, steps);
   return text != nullptr && !text->text().isEmpty() ? text : nullptr;
 }
 
-bool LabelPainter::isWrittenOn(const QRectF& place, const std::vector<Label>& labels, double scale) {
+bool LabelPainter::isWrittenOn(const QRectF& place, const std::vector<Label>& labels,
+                               double scale) {
   if (!trace_) return false;
   return std::any_of(labels.begin(), labels.end(), [&](const Label& label) {
     const QRectF event(label.x / scale, label.y / scale, label.width / scale, label.height / scale);
     if (!event.intersects(place)) return false;
     const QStaticText* text = textOn(label, scale);
     return text != nullptr &&
-           QRectF(event.x() + kLabelMargin, event.y(), text->size().width(), event.height()).intersects(place);
+           QRectF(event.x() + kLabelMargin, event.y(), text->size().width(), event.height())
+               .intersects(place);
   });
 }
 

@@ -13,7 +13,8 @@ class QPainter;
 
 namespace lacuna::gui {
 
-/// Writes names on events. A name cut to a width is laid out once and kept; the store of them is bounded.
+/// Writes names on events. A name cut to a width is laid out once and kept; the store of them is
+/// bounded.
 class LabelPainter {
  public:
   LabelPainter();
@@ -21,7 +22,8 @@ class LabelPainter {
   /// The painter draws in logical pixels; labels are in device pixels, `scale` of them to one.
   void paint(QPainter& painter, const std::vector<Label>& labels, double scale);
   /// True when any part of a name lies in this place, in logical pixels.
-  [[nodiscard]] bool isWrittenOn(const QRectF& place, const std::vector<Label>& labels, double scale);
+  [[nodiscard]] bool isWrittenOn(const QRectF& place, const std::vector<Label>& labels,
+                                 double scale);
 
  private:
   /// Null where there is no room for a name.

@@ -57,7 +57,8 @@ void MemoryChart::findLanes() {
   for (const auto& group : trace_->tracks->groups) {
     if (device_ && group.device != *device_) continue;
     for (const auto& track : group.tracks) {
-      if (track.kind != analyzer::TrackKind::Counter || track.label != analyzer::kMemoryCurve) continue;
+      if (track.kind != analyzer::TrackKind::Counter || track.label != analyzer::kMemoryCurve)
+        continue;
       if (total_ && total_->highest() >= track.counter.highest()) continue;
       total_ = &track.counter;
       best = &group;
@@ -66,8 +67,11 @@ void MemoryChart::findLanes() {
   if (!best) return;
   for (std::size_t i = 0; i < best->tracks.size(); ++i) {
     const auto& track = best->tracks[i];
-    if (track.kind != analyzer::TrackKind::Counter || !track.label.starts_with(analyzer::kRoleCurve)) continue;
-    bands_.push_back({&track.counter, {counterColour(track.label, i, false), counterColour(track.label, i, true)}});
+    if (track.kind != analyzer::TrackKind::Counter ||
+        !track.label.starts_with(analyzer::kRoleCurve))
+      continue;
+    bands_.push_back({&track.counter,
+                      {counterColour(track.label, i, false), counterColour(track.label, i, true)}});
   }
 }
 
@@ -136,7 +140,8 @@ void MemoryChart::paintBands(QPainter& painter) {
     for (std::size_t x = 0; x < width; ++x) {
       if (!cells[x].known || cells[x].last <= 0) continue;
       const double height = cells[x].last * scale;
-      painter.fillRect(QRectF(area.x() + static_cast<double>(x), area.bottom() + 1 - base[x] - height, 1, height),
+      painter.fillRect(QRectF(area.x() + static_cast<double>(x),
+                              area.bottom() + 1 - base[x] - height, 1, height),
                        colour);
       base[x] += height;
     }
@@ -154,7 +159,8 @@ void MemoryChart::paintBands(QPainter& painter) {
     line.lineTo(at, low);
     begun = true;
     if (bands_.empty())
-      painter.fillRect(QRectF(at - 0.5, low, 1, area.bottom() + 1 - low), rgb(theme(dark_).accent, 70));
+      painter.fillRect(QRectF(at - 0.5, low, 1, area.bottom() + 1 - low),
+                       rgb(theme(dark_).accent, 70));
   }
   painter.strokePath(line, QPen(rgb(theme(dark_).text, 200), 1));
 }
@@ -176,7 +182,8 @@ void MemoryChart::paintAxes(QPainter& painter) {
     const double x = area.x() + tick.x;
     painter.fillRect(QRectF(x, area.bottom() + 2, 1, 5), rgb(t.line));
     const QString label = words(tick.label);
-    if (x + 5 + painter.fontMetrics().horizontalAdvance(label) > width()) continue;  // half of it misleads
+    if (x + 5 + painter.fontMetrics().horizontalAdvance(label) > width())
+      continue;  // half of it misleads
     painter.drawText(QPointF(x + 5, area.bottom() + 19), label);
   }
 }
@@ -192,7 +199,8 @@ void MemoryChart::paintForeseen(QPainter& painter) {
     painter.fillRect(QRectF(from, area.bottom() - 3, to - from, 4), rgb(t.text));
     painted = to;
   }
-  const double y = area.bottom() + 1 - static_cast<double>(foreseen_->bytes) / top() * area.height();
+  const double y =
+      area.bottom() + 1 - static_cast<double>(foreseen_->bytes) / top() * area.height();
   painter.setPen(QPen(rgb(t.good), 1.5, Qt::DashLine));
   painter.drawLine(QPointF(area.x(), y), QPointF(area.right(), y));
   const QString label = tr("peak then %1").arg(bytesWords(foreseen_->bytes));
@@ -206,8 +214,9 @@ void MemoryChart::paintMarks(QPainter& painter) {
   const Theme& t = theme(dark_);
   const QRect area = plot();
   if (peak_) {
-    const QPointF peak(xOf(peak_->timeNs),
-                       area.bottom() + 1 - static_cast<double>(peak_->bytes) / top() * area.height());
+    const QPointF peak(
+        xOf(peak_->timeNs),
+        area.bottom() + 1 - static_cast<double>(peak_->bytes) / top() * area.height());
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setBrush(rgb(t.warn));
     painter.setPen(Qt::NoPen);
@@ -224,10 +233,12 @@ void MemoryChart::paintMarks(QPainter& painter) {
   if (!cursor_) return;
   const double x = xOf(*cursor_);
   painter.fillRect(QRectF(x - 0.5, area.y() - 4, 1.5, area.height() + 4), rgb(t.accent));
-  const QString label = words(
-      momentText(*cursor_ - view_.trace().startNs, static_cast<prof::TimeNs>(view_.nsPerPixel(area.width())) + 1));
+  const QString label =
+      words(momentText(*cursor_ - view_.trace().startNs,
+                       static_cast<prof::TimeNs>(view_.nsPerPixel(area.width())) + 1));
   const int w = painter.fontMetrics().horizontalAdvance(label) + 12;
-  const QRectF tag(std::clamp(x - w / 2.0, double(area.x()), double(area.right() - w)), area.bottom() + 3, w, 18);
+  const QRectF tag(std::clamp(x - w / 2.0, double(area.x()), double(area.right() - w)),
+                   area.bottom() + 3, w, 18);
   painter.fillRect(tag, rgb(t.accent));
   painter.setPen(rgb(inkOn(t.accent)));
   painter.drawText(tag, Qt::AlignCenter, label);
@@ -276,8 +287,9 @@ void MemoryChart::leaveEvent(QEvent*) {
 void MemoryChart::wheelEvent(QWheelEvent* event) {
   const double share = std::clamp((event->position().x() - kCurveLeft) / plot().width(), 0.0, 1.0);
   const QPoint delta = event->angleDelta();
-  view_ = event->modifiers() & Qt::ShiftModifier ? view_.panned(-(delta.x() + delta.y()) / 1000.0)
-                                                 : view_.zoomed(std::pow(kWheelZoom, delta.y() / 120.0), share);
+  view_ = event->modifiers() & Qt::ShiftModifier
+              ? view_.panned(-(delta.x() + delta.y()) / 1000.0)
+              : view_.zoomed(std::pow(kWheelZoom, delta.y() / 120.0), share);
   event->accept();
   update();
 }
@@ -300,7 +312,8 @@ void MemoryChart::keyPressEvent(QKeyEvent* event) {
     }
     case Qt::Key_Left:
       // Several may be of one moment.
-      if (const std::size_t before = total_->at(at - 1); before != SIZE_MAX) pick(total_->timeNs(before));
+      if (const std::size_t before = total_->at(at - 1); before != SIZE_MAX)
+        pick(total_->timeNs(before));
       return;
     case Qt::Key_Home:
       view_ = view_.fitted();

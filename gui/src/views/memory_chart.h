@@ -13,8 +13,8 @@
 
 namespace lacuna::gui {
 
-/// Memory of one device over time, stacked by role, with its peak and a cursor. A click moves the cursor, the wheel
-/// zooms, a double-click asks for the timeline.
+/// Memory of one device over time, stacked by role, with its peak and a cursor. A click moves the
+/// cursor, the wheel zooms, a double-click asks for the timeline.
 class MemoryChart : public QWidget {
   Q_OBJECT
 

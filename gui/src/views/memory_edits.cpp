@@ -37,11 +37,14 @@ void MemoryPage::findEdits() {
   editJob_.start(
       this,
       [analysis = analysis_, memory = stats(), only = *only](const Job::Wanted&) {
-        auto edits = analyzer::peakEdits(memory, analysis->steps, analysis->of<analyzer::OperatorTables>().byName);
+        auto edits = analyzer::peakEdits(memory, analysis->steps,
+                                         analysis->of<analyzer::OperatorTables>().byName);
         analyzer::Selection one;
         one.everything = false;
         one.devices.insert(only);
-        if (!analyzer::foreseePeaks(*analysis->store, analysis->window, analysis->steps, edits, one)) edits.clear();
+        if (!analyzer::foreseePeaks(*analysis->store, analysis->window, analysis->steps, edits,
+                                    one))
+          edits.clear();
         return edits;
       },
       [this](const std::vector<analyzer::PeakEdit>& edits) {
@@ -73,23 +76,27 @@ std::vector<prof::TimeWindow> MemoryPage::lifetimesOf(const analyzer::PeakEdit& 
   std::vector<prof::TimeWindow> out;
   for (const analyzer::LiveBlock& block : moment_->live) {
     if (!edit.concerns(block.tensor)) continue;
-    out.push_back({block.tensor.allocatedNs, block.freed ? block.freedNs : trace_->tracks->span.endNs});
+    out.push_back(
+        {block.tensor.allocatedNs, block.freed ? block.freedNs : trace_->tracks->span.endNs});
   }
-  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.startNs < b.startNs; });
+  std::sort(out.begin(), out.end(),
+            [](const auto& a, const auto& b) { return a.startNs < b.startNs; });
   return out;
 }
 
 void MemoryPage::showEdit() {
   const analyzer::PeakEdit* edit = selectedEdit();
-  why_->setText(edit ? tr("%1 of %2: %3").arg(bytesWords(edit->bytes), words(edit->origin), words(edit->why))
-                     : QString());
+  why_->setText(
+      edit ? tr("%1 of %2: %3").arg(bytesWords(edit->bytes), words(edit->origin), words(edit->why))
+           : QString());
   if (edit == nullptr || !moment_) {
     map_->setMarked({});
     return chart_->setForeseen({});
   }
   editKey_ = editKeyOf(*edit);
   std::vector<bool> marked;
-  for (const analyzer::LiveBlock& block : moment_->live) marked.push_back(edit->concerns(block.tensor));
+  for (const analyzer::LiveBlock& block : moment_->live)
+    marked.push_back(edit->concerns(block.tensor));
   map_->setMarked(std::move(marked));
   chart_->setForeseen(MemoryChart::Foreseen{edit->peakAfterBytes, lifetimesOf(*edit)});
 }
@@ -100,8 +107,8 @@ void MemoryPage::showLifetimes() {
   std::vector<prof::TimeWindow> windows = lifetimesOf(*edit);
   if (windows.size() > kMostLifetimes) windows.resize(kMostLifetimes);
   if (windows.empty()) return;
-  Q_EMIT desk_.stretchesWanted(windows,
-                               tr("held by %1 at the peak: %2").arg(words(edit->origin), bytesWords(edit->bytes)));
+  Q_EMIT desk_.stretchesWanted(
+      windows, tr("held by %1 at the peak: %2").arg(words(edit->origin), bytesWords(edit->bytes)));
 }
 
 }  // namespace lacuna::gui

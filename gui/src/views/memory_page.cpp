@@ -37,7 +37,8 @@ class DeviceChooser : public QComboBox {
  protected:
   void paintEvent(QPaintEvent* event) override {
     QComboBox::paintEvent(event);
-    QPainter(this).drawText(rect().adjusted(0, 0, -9, 0), Qt::AlignRight | Qt::AlignVCenter, QStringLiteral("▾"));
+    QPainter(this).drawText(rect().adjusted(0, 0, -9, 0), Qt::AlignRight | Qt::AlignVCenter,
+                            QStringLiteral("▾"));
   }
 };
 
@@ -131,21 +132,25 @@ QWidget* MemoryPage::makeLower() {
   pages_ = new QStackedWidget(right);
   live_ = new TablePage({}, tr("Nothing is alive here."), pages_);
   leaks_ = new TablePage({}, tr("Nothing grows from step to step."), pages_);
-  edits_ = new TablePage({}, tr("Nothing at the peak could go earlier or be computed again."), pages_);
-  allocator_ =
-      new TablePage({}, tr("This trace does not record the memory that allocators take from the device."), pages_);
-  for (TablePage* page : {live_, edits_, allocator_, leaks_}) page->layout()->setContentsMargins(0, 8, 0, 0);
+  edits_ =
+      new TablePage({}, tr("Nothing at the peak could go earlier or be computed again."), pages_);
+  allocator_ = new TablePage(
+      {}, tr("This trace does not record the memory that allocators take from the device."),
+      pages_);
+  for (TablePage* page : {live_, edits_, allocator_, leaks_})
+    page->layout()->setContentsMargins(0, 8, 0, 0);
   why_ = label({}, "dim", edits_);
   edits_->setDetail(why_);
   advice_ = new QWidget(pages_);
   adviceList_ = new QVBoxLayout(advice_);
   adviceList_->setContentsMargins(4, 12, 4, 0);
   adviceList_->setSpacing(6);
-  const std::tuple<const char*, QString, QWidget*> pages[] = {{"alive", tr("Alive"), live_},
-                                                              {"edits", tr("Lower the peak"), edits_},
-                                                              {"allocator", tr("Allocator"), allocator_},
-                                                              {"leaks", tr("Leaks"), leaks_},
-                                                              {"advice", tr("Advice"), advice_}};
+  const std::tuple<const char*, QString, QWidget*> pages[] = {
+      {"alive", tr("Alive"), live_},
+      {"edits", tr("Lower the peak"), edits_},
+      {"allocator", tr("Allocator"), allocator_},
+      {"leaks", tr("Leaks"), leaks_},
+      {"advice", tr("Advice"), advice_}};
   for (const auto& [name, title, page] : pages) {
     tabs_->setTabData(tabs_->addTab(title), QString::fromLatin1(name));
     pages_->addWidget(page);
@@ -157,7 +162,8 @@ QWidget* MemoryPage::makeLower() {
   connect(edits_->table()->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] {
     showEdit();
     // Its blocks are those of the peak, so the peak is shown.
-    if (!filling_ && selectedEdit() != nullptr && moment_ && moment_->timeNs != stats().peakAtNs) toPeak_->click();
+    if (!filling_ && selectedEdit() != nullptr && moment_ && moment_->timeNs != stats().peakAtNs)
+      toPeak_->click();
   });
   connect(edits_, &TablePage::nameActivated, this, &MemoryPage::showLifetimes);
   for (TablePage* page : {live_, edits_, allocator_, leaks_})
@@ -208,7 +214,8 @@ void MemoryPage::setFindings(const Findings& findings) {
   analysis_ = findings.analysis;
   fillAdvice();
   fillDevices();
-  if (!analysis_ || !analysis_->of<analyzer::MemoryTables>().all.present) return chart_->setPeak({});
+  if (!analysis_ || !analysis_->of<analyzer::MemoryTables>().all.present)
+    return chart_->setPeak({});
   allocator_->renewTable(allocatorTable(*analysis_));
   showDevice();
 }
@@ -221,15 +228,18 @@ void MemoryPage::fillDevices() {
   const std::span all(analysis_->of<analyzer::MemoryTables>().devices.data(),
                       analysis_->of<analyzer::MemoryTables>().byDevice.size());
   for (const analyzer::DeviceMemory& memory : all) devices_->addItem(nameOf(memory.device));
-  const auto wanted = std::find_if(all.begin(), all.end(), [&](const auto& m) { return m.device == wantedDevice_; });
-  const auto largest =
-      std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.peakBytes < b.peakBytes; });
-  devices_->setCurrentIndex(static_cast<int>((wanted != all.end() ? wanted : largest) - all.begin()));
+  const auto wanted = std::find_if(all.begin(), all.end(),
+                                   [&](const auto& m) { return m.device == wantedDevice_; });
+  const auto largest = std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return a.peakBytes < b.peakBytes;
+  });
+  devices_->setCurrentIndex(
+      static_cast<int>((wanted != all.end() ? wanted : largest) - all.begin()));
 }
 
 QString MemoryPage::nameOf(prof::DeviceId device) const {
-  const auto account =
-      std::find_if(analysis_->devices.begin(), analysis_->devices.end(), [&](const auto& d) { return d.id == device; });
+  const auto account = std::find_if(analysis_->devices.begin(), analysis_->devices.end(),
+                                    [&](const auto& d) { return d.id == device; });
   if (account != analysis_->devices.end()) {
     const QString name = words(account->label);
     return account->rank < 0 ? name : tr("%1 · rank %2").arg(name).arg(account->rank);
@@ -248,8 +258,9 @@ std::optional<prof::DeviceId> MemoryPage::device() const {
 
 const analyzer::MemoryStats& MemoryPage::stats() const {
   const int chosen = devices_->currentIndex();
-  return chosen < 0 ? analysis_->of<analyzer::MemoryTables>().all
-                    : analysis_->of<analyzer::MemoryTables>().byDevice[static_cast<std::size_t>(chosen)];
+  return chosen < 0
+             ? analysis_->of<analyzer::MemoryTables>().all
+             : analysis_->of<analyzer::MemoryTables>().byDevice[static_cast<std::size_t>(chosen)];
 }
 
 void MemoryPage::showDevice() {
@@ -264,11 +275,13 @@ void MemoryPage::showDevice() {
 void MemoryPage::showFacts() {
   const analyzer::MemoryStats& m = stats();
   QStringList parts{tr("peak %1").arg(bytesWords(m.peakBytes))};
-  if (m.peakReservedBytes > 0) parts << tr("%1 reserved from the device").arg(bytesWords(m.peakReservedBytes));
+  if (m.peakReservedBytes > 0)
+    parts << tr("%1 reserved from the device").arg(bytesWords(m.peakReservedBytes));
   parts << tr("%1 allocations and frees").arg(words(prof::scaledCount(m.allocations)));
   if (m.segmentCalls > 0) {
-    parts << (m.segmentCalls == 1 ? tr("1 call to the device after the warm-up")
-                                  : tr("%1 calls to the device after the warm-up").arg(m.segmentCalls));
+    parts << (m.segmentCalls == 1
+                  ? tr("1 call to the device after the warm-up")
+                  : tr("%1 calls to the device after the warm-up").arg(m.segmentCalls));
   }
   parts << (m.leakBytesPerStep > 0 ? tr("grows by %1 a step").arg(bytesWords(m.leakBytesPerStep))
                                    : tr("does not grow from step to step"));
@@ -321,10 +334,12 @@ void MemoryPage::showMoment(TableData live) {
   }
   const bool atPeak = analysis_ && moment_->timeNs == stats().peakAtNs;
   const QString when = words(momentText(moment_->timeNs - trace_->tracks->span.startNs, 1000));
-  momentTitle_->setText(atPeak ? tr("Alive at the peak, %1").arg(when) : tr("Alive at %1").arg(when));
-  QStringList facts{moment_->live.size() == 1
-                        ? tr("%1 in 1 block").arg(bytesWords(moment_->bytes))
-                        : tr("%1 in %2 blocks").arg(bytesWords(moment_->bytes)).arg(moment_->live.size())};
+  momentTitle_->setText(atPeak ? tr("Alive at the peak, %1").arg(when)
+                               : tr("Alive at %1").arg(when));
+  QStringList facts{
+      moment_->live.size() == 1
+          ? tr("%1 in 1 block").arg(bytesWords(moment_->bytes))
+          : tr("%1 in %2 blocks").arg(bytesWords(moment_->bytes)).arg(moment_->live.size())};
   if (moment_->reservedBytes > 0) {
     facts << tr("the allocator holds %1, %2 of it unused (%3)")
                  .arg(bytesWords(moment_->reservedBytes), bytesWords(moment_->unusedBytes()),
@@ -352,7 +367,8 @@ std::vector<Command> MemoryPage::commands() {
                                                    {"leaks", tr("Memory: leaks")},
                                                    {"advice", tr("Memory: advice")}};
   for (const auto& [tab, text] : lists) {
-    out.push_back({.text = text, .act = [this, name = QString::fromLatin1(tab)] { showTab(name); }});
+    out.push_back(
+        {.text = text, .act = [this, name = QString::fromLatin1(tab)] { showTab(name); }});
   }
   return out;
 }
@@ -398,7 +414,8 @@ void MemoryPage::fillAdvice() {
     adviceList_->addSpacing(10);
     ++count;
   }
-  if (count == 0) adviceList_->addWidget(label(tr("No rule found anything to improve."), "dim", advice_));
+  if (count == 0)
+    adviceList_->addWidget(label(tr("No rule found anything to improve."), "dim", advice_));
   adviceList_->addStretch();
 }
 

@@ -24,8 +24,9 @@ class RoleBar;
 class TablePage;
 class TreemapView;
 
-/// Memory of a device over time and what is alive at the cursor (at the peak until one is set), what leaks, and what
-/// would help. With several devices, it shows the one with the highest peak until another is chosen.
+/// Memory of a device over time and what is alive at the cursor (at the peak until one is set),
+/// what leaks, and what would help. With several devices, it shows the one with the highest peak
+/// until another is chosen.
 class MemoryPage : public Page {
   Q_OBJECT
 
@@ -39,7 +40,8 @@ class MemoryPage : public Page {
   void setCursorMark(prof::TimeNs timeNs);
   [[nodiscard]] TablePage* live() const { return live_; }
   [[nodiscard]] TablePage* leaks() const { return leaks_; }
-  /// The edits that would bring the peak down. The selected edit's blocks stand out in the areas and on the curve.
+  /// The edits that would bring the peak down. The selected edit's blocks stand out in the areas
+  /// and on the curve.
   [[nodiscard]] TablePage* edits() const { return edits_; }
   [[nodiscard]] TablePage* allocator() const { return allocator_; }
   /// The list of the tab in front.
@@ -50,7 +52,9 @@ class MemoryPage : public Page {
   [[nodiscard]] QStringList tabNames() const;
   [[nodiscard]] MemoryChart* chart() const { return chart_; }
   [[nodiscard]] TreemapView* map() const { return map_; }
-  [[nodiscard]] const std::shared_ptr<const analyzer::MemoryMoment>& moment() const { return moment_; }
+  [[nodiscard]] const std::shared_ptr<const analyzer::MemoryMoment>& moment() const {
+    return moment_;
+  }
   /// The choice of the device whose memory is shown, where there are several.
   [[nodiscard]] QComboBox* devices() const { return devices_; }
   /// The edits that would bring down the peak of the device that is shown.

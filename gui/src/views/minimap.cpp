@@ -38,7 +38,8 @@ Minimap::Minimap(TimelineView* view, QWidget* parent) : QWidget(parent), view_(v
   setFixedHeight(kMinimapHeight);
   setAttribute(Qt::WA_OpaquePaintEvent);
   setAccessibleName(tr("The whole trace"));
-  setToolTip(tr("The whole trace: click to go there, wheel to zoom, double-click to see everything"));
+  setToolTip(
+      tr("The whole trace: click to go there, wheel to zoom, double-click to see everything"));
   connect(view, &TimelineView::viewportChanged, this, qOverload<>(&QWidget::update));
   connect(view, &TimelineView::bookmarksChanged, this, qOverload<>(&QWidget::update));
 }
@@ -49,7 +50,8 @@ void Minimap::refresh() {
 }
 
 QRect Minimap::canvas() const {
-  return {view_->headerWidth(), kMinimapMargin, std::max(1, view_->canvasWidth()), height() - 2 * kMinimapMargin};
+  return {view_->headerWidth(), kMinimapMargin, std::max(1, view_->canvasWidth()),
+          height() - 2 * kMinimapMargin};
 }
 
 Viewport Minimap::full() const {
@@ -61,8 +63,8 @@ void Minimap::draw(double scale) {
   picture_ = QImage(area.size() * scale, QImage::Format_RGB32);
   const Theme& t = theme(view_->dark());
   picture_.fill(rgb(t.window));
-  const Canvas pixels{reinterpret_cast<Colour*>(picture_.bits()), picture_.width(), picture_.height(),
-                      static_cast<int>(picture_.bytesPerLine() / 4)};
+  const Canvas pixels{reinterpret_cast<Colour*>(picture_.bits()), picture_.width(),
+                      picture_.height(), static_cast<int>(picture_.bytesPerLine() / 4)};
   const analyzer::PixelGrid grid{full().startNs(), full().nsPerPixel(pixels.width), pixels.width};
   if (view_->ledgers() && !view_->ledgers()->empty()) {
     painter_.paint(view_->ledgers()->front(), grid, view_->dark(), 0, pixels.height, pixels);
@@ -99,13 +101,16 @@ void Minimap::paintEvent(QPaintEvent*) {
   painter.drawText(QRect(12, 0, area.x() - 20, height()), Qt::AlignVCenter, tr("whole trace"));
   const Viewport all = full();
   const Viewport& shown = view_->viewport();
-  const double left = std::clamp(all.pixelAt(shown.startNs(), area.width()), 0.0, area.width() - 3.0);
-  const double right =
-      std::clamp(all.pixelAt(shown.endNs(), area.width()), left + 3, static_cast<double>(area.width()));
+  const double left =
+      std::clamp(all.pixelAt(shown.startNs(), area.width()), 0.0, area.width() - 3.0);
+  const double right = std::clamp(all.pixelAt(shown.endNs(), area.width()), left + 3,
+                                  static_cast<double>(area.width()));
   painter.fillRect(QRectF(area.x(), area.y(), left, area.height()), rgb(t.window, 170));
-  painter.fillRect(QRectF(area.x() + right, area.y(), area.width() - right, area.height()), rgb(t.window, 170));
+  painter.fillRect(QRectF(area.x() + right, area.y(), area.width() - right, area.height()),
+                   rgb(t.window, 170));
   for (const Bookmark& mark : view_->bookmarks()) {
-    painter.fillRect(QRectF(area.x() + all.pixelAt(mark.timeNs, area.width()), 1, 2, height() - 3), rgb(t.warn));
+    painter.fillRect(QRectF(area.x() + all.pixelAt(mark.timeNs, area.width()), 1, 2, height() - 3),
+                     rgb(t.warn));
   }
   painter.setPen(QPen(rgb(t.accent), 1.5));
   painter.drawRect(QRectF(area.x() + left, area.y() - 2.5, right - left, area.height() + 4));
@@ -135,7 +140,8 @@ void Minimap::mouseDoubleClickEvent(QMouseEvent*) {
 }
 
 void Minimap::wheelEvent(QWheelEvent* event) {
-  view_->setViewport(view_->viewport().zoomed(std::pow(kWheelZoom, event->angleDelta().y() / 120.0), 0.5));
+  view_->setViewport(
+      view_->viewport().zoomed(std::pow(kWheelZoom, event->angleDelta().y() / 120.0), 0.5));
   event->accept();
 }
 

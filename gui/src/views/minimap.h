@@ -9,8 +9,8 @@
 
 namespace lacuna::gui {
 
-/// The whole trace in a narrow strip above the timeline, with what the timeline shows framed. A click or drag moves
-/// there, the wheel zooms, a double-click shows everything.
+/// The whole trace in a narrow strip above the timeline, with what the timeline shows framed. A
+/// click or drag moves there, the wheel zooms, a double-click shows everything.
 class Minimap : public QWidget {
   Q_OBJECT
 

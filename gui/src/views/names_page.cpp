@@ -8,7 +8,8 @@
 
 namespace lacuna::gui {
 
-NamesPage::NamesPage(analyzer::TrackKind kind, const QString& title, const QString& empty, Desk& desk, QWidget* parent)
+NamesPage::NamesPage(analyzer::TrackKind kind, const QString& title, const QString& empty,
+                     Desk& desk, QWidget* parent)
     : TablePage(title, empty, parent), times_(new HistogramView(kind, this)) {
   setDetail(times_);
   connect(this, &TablePage::nameSelected, times_, &HistogramView::setName);

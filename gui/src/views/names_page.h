@@ -21,7 +21,8 @@ class NamesPage : public TablePage {
 
  protected:
   /// `kind` is the kind of tracks that the events lie in.
-  NamesPage(analyzer::TrackKind kind, const QString& title, const QString& empty, Desk& desk, QWidget* parent);
+  NamesPage(analyzer::TrackKind kind, const QString& title, const QString& empty, Desk& desk,
+            QWidget* parent);
   [[nodiscard]] virtual TableData tableOf(const analyzer::Analysis& analysis) const = 0;
   /// Shows the table of the analysis anew.
   void fill();

@@ -9,14 +9,16 @@
 namespace lacuna::gui {
 
 OperatorsPage::OperatorsPage(Desk& desk, QWidget* parent)
-    : NamesPage(analyzer::TrackKind::Ranges, tr("Operators"), tr("This trace records no operators."), desk, parent),
+    : NamesPage(analyzer::TrackKind::Ranges, tr("Operators"),
+                tr("This trace records no operators."), desk, parent),
       byShapes_(new QCheckBox(tr("by input shapes"), this)) {
   addControl(byShapes_);
   connect(byShapes_, &QCheckBox::toggled, this, &OperatorsPage::fill);
 }
 
 std::vector<Command> OperatorsPage::commands() {
-  return {{.text = tr("Operators: by input shapes, or together"), .act = [this] { byShapes_->toggle(); }}};
+  return {{.text = tr("Operators: by input shapes, or together"),
+           .act = [this] { byShapes_->toggle(); }}};
 }
 
 TableData OperatorsPage::tableOf(const analyzer::Analysis& analysis) const {

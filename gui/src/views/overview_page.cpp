@@ -132,21 +132,26 @@ void OverviewPage::resizeEvent(QResizeEvent* event) {
 
 void OverviewPage::arrangeTops() {
   const bool wide = width() >= kWideFrom;
-  // Layouts that go by the width of texts know of a table's least height only where its card sets it.
+  // Layouts that go by the width of texts know of a table's least height only where its card sets
+  // it.
   for (const Top& top : tops_) top.card->setMinimumHeight(top.card->minimumSizeHint().height());
-  const bool filled = std::any_of(tops_.begin() + 1, tops_.end(), [](const Top& top) { return top.model->rows() > 0; });
+  const bool filled = std::any_of(tops_.begin() + 1, tops_.end(),
+                                  [](const Top& top) { return top.model->rows() > 0; });
   topsRow_->setVisible(wide && height() >= kTallFrom && filled);
   const bool room = wide && (height() >= kTallFrom || height() >= heightWithCauses());
   tops_[0].card->setVisible(room && tops_[0].model->rows() > 0);
 }
 
 int OverviewPage::heightWithCauses() const {
-  const int fullWidth = std::min(width(), column_->maximumWidth()) - kMargins.left() - kMargins.right();
+  const int fullWidth =
+      std::min(width(), column_->maximumWidth()) - kMargins.left() - kMargins.right();
   const int half = (fullWidth - kSpacing) / 2;
-  const int above = kMargins.top() + verdict_->heightForWidth(fullWidth) + run_->heightForWidth(fullWidth) + kBelowRun +
-                    3 * kSpacing + kMargins.bottom();
-  const int found = list_->hasHeightForWidth() ? list_->totalHeightForWidth(half) : list_->sizeHint().height();
-  const int played = whatIf_->isHidden() ? 0 : kListSpacing + whatIf_->layout()->totalHeightForWidth(half);
+  const int above = kMargins.top() + verdict_->heightForWidth(fullWidth) +
+                    run_->heightForWidth(fullWidth) + kBelowRun + 3 * kSpacing + kMargins.bottom();
+  const int found =
+      list_->hasHeightForWidth() ? list_->totalHeightForWidth(half) : list_->sizeHint().height();
+  const int played =
+      whatIf_->isHidden() ? 0 : kListSpacing + whatIf_->layout()->totalHeightForWidth(half);
   return above + found + played + kListSpacing + tops_[0].card->minimumHeight();
 }
 
@@ -155,7 +160,8 @@ QWidget* OverviewPage::topsRow() {
   auto* across = new QHBoxLayout(row);
   across->setContentsMargins(0, 0, 0, 0);
   across->setSpacing(14);
-  const QString titles[] = {tr("What the device waits for"), tr("Costliest kernels"), tr("Costliest operators")};
+  const QString titles[] = {tr("What the device waits for"), tr("Costliest kernels"),
+                            tr("Costliest operators")};
   for (std::size_t n = 0; n < tops_.size(); ++n) {
     Top& top = tops_[n];
     top.model = new TableModel(this);
@@ -177,7 +183,8 @@ QWidget* OverviewPage::topsRow() {
 void OverviewPage::fillTops() {
   const analyzer::Analysis* analysis = findings_.analysis.get();
   const TableData none;
-  TableData tables[] = {analysis ? causeTable(*analysis) : none, analysis ? kernelTableOf(*analysis) : none,
+  TableData tables[] = {analysis ? causeTable(*analysis) : none,
+                        analysis ? kernelTableOf(*analysis) : none,
                         analysis ? operatorTableOf(*analysis, false) : none};
   for (std::size_t n = 0; n < tops_.size(); ++n) {
     Top& top = tops_[n];
@@ -194,14 +201,16 @@ void OverviewPage::fillTops() {
     top.card->setVisible(top.model->rows() > 0);
     if (top.model->rows() == 0) continue;
     QHeaderView* header = top.table->horizontalHeader();
-    for (int c = 1; c < top.model->columnCount(); ++c) top.table->setColumnWidth(c, c == 1 && n == 0 ? 170 : 100);
+    for (int c = 1; c < top.model->columnCount(); ++c)
+      top.table->setColumnWidth(c, c == 1 && n == 0 ? 170 : 100);
     header->setSectionResizeMode(0, QHeaderView::Stretch);
   }
   arrangeTops();
 }
 
 bool OverviewPage::eventFilter(QObject* watched, QEvent* event) {
-  // Findings came, or a played change made the drawing higher: what has room is another question then.
+  // Findings came, or a played change made the drawing higher: what has room is another question
+  // then.
   if (event->type() == QEvent::LayoutRequest) arrangeTops();
   return Page::eventFilter(watched, event);
 }
@@ -241,7 +250,8 @@ void OverviewPage::setTrace(const TracePtr&) {
 }
 
 void OverviewPage::setProgress(double share) {
-  if (!findings_.analysis) verdict_->setText(tr("Analysing… %1 %").arg(static_cast<int>(share * 100)));
+  if (!findings_.analysis)
+    verdict_->setText(tr("Analysing… %1 %").arg(static_cast<int>(share * 100)));
 }
 
 void OverviewPage::setFailure(const QString& message) {
@@ -251,7 +261,8 @@ void OverviewPage::setFailure(const QString& message) {
 }
 
 void OverviewPage::setFindings(const Findings& findings) {
-  const bool again = findings_.analysis != nullptr;  // a recording has grown: what is being played stays
+  const bool again =
+      findings_.analysis != nullptr;  // a recording has grown: what is being played stays
   findings_ = findings;
   const analyzer::Analysis& analysis = *findings_.analysis;
   verdict_->setText(words(analyzer::verdict(analysis)));
@@ -290,11 +301,13 @@ void OverviewPage::fillFindings() {
     delete item;
   }
   if (!findings_.analysis) return;
-  const std::size_t count = std::min(kMostFindings, findings_.analysis->of<analyzer::Findings>().size());
+  const std::size_t count =
+      std::min(kMostFindings, findings_.analysis->of<analyzer::Findings>().size());
   if (count == 0) list_->addWidget(label(tr("No rule found anything to improve."), "dim", this));
   QWidget* before = steps_;  // in the order of Tab: what is made last would come last in the window
   for (std::size_t n = 0; n < count; ++n) {
-    auto* found = new FindingCard(findings_.analysis->of<analyzer::Findings>()[n], findings_.simulator != nullptr,
+    auto* found = new FindingCard(findings_.analysis->of<analyzer::Findings>()[n],
+                                  findings_.simulator != nullptr,
                                   !findings_.analysis->steps.all.empty(), dark_, this);
     found->setProperty("finding", static_cast<qulonglong>(n));
     connect(found, &FindingCard::placesWanted, this, [this, n] { activateFinding(n); });
@@ -339,7 +352,8 @@ void OverviewPage::play() {
   }
   if (const QString other = other_->text().trimmed(); !other.isEmpty()) {
     auto change = analyzer::parseChange(other.toStdString());
-    const prof::Status fits = change ? findings_.simulator->check(*change) : prof::Status(change.error());
+    const prof::Status fits =
+        change ? findings_.simulator->check(*change) : prof::Status(change.error());
     if (!fits) {
       playing_.cancel();
       prediction_->setText(words(fits.error().message));
@@ -349,8 +363,10 @@ void OverviewPage::play() {
   }
   playing_.start(
       this,
-      [simulator = findings_.simulator, changes, isStep = !findings_.analysis->steps.all.empty()](const Job::Wanted&) {
-        PlayedStep step{simulator->play(changes), simulator->draw({}), {}, !changes.empty(), isStep};
+      [simulator = findings_.simulator, changes,
+       isStep = !findings_.analysis->steps.all.empty()](const Job::Wanted&) {
+        PlayedStep step{
+            simulator->play(changes), simulator->draw({}), {}, !changes.empty(), isStep};
         step.after = step.changed ? simulator->draw(changes) : step.before;
         return step;
       },
@@ -361,10 +377,10 @@ void OverviewPage::showPlayed(const PlayedStep& step) {
   const analyzer::Prediction& p = step.prediction;
   QString sentence;
   if (step.changed) {
-    sentence =
-        (step.isStep ? tr("Predicted step: %1, measured %2 (%3 saved).")
-                     : tr("Predicted run: %1, measured %2 (%3 saved)."))
-            .arg(durationWords(p.predictedNsPerStep), durationWords(p.measuredNsPerStep), durationWords(p.gainNs()));
+    sentence = (step.isStep ? tr("Predicted step: %1, measured %2 (%3 saved).")
+                            : tr("Predicted run: %1, measured %2 (%3 saved)."))
+                   .arg(durationWords(p.predictedNsPerStep), durationWords(p.measuredNsPerStep),
+                        durationWords(p.gainNs()));
     if (p.highNsPerStep > p.lowNsPerStep) {
       sentence += tr(" In nineteen of twenty runs, between %1 and %2: the range drawn above.")
                       .arg(durationWords(p.lowNsPerStep), durationWords(p.highNsPerStep));

@@ -31,14 +31,16 @@ class OverviewPage : public Page {
  public:
   explicit OverviewPage(Desk& desk, QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace) override;
-  /// The share of the first analysis; later ones, of a recording that grows, go on behind the page as it is.
+  /// The share of the first analysis; later ones, of a recording that grows, go on behind the page
+  /// as it is.
   void setProgress(double share) override;
   void setFindings(const Findings& findings) override;
   void setFailure(const QString& message) override;
   void setDark(bool dark) override;
   /// As a click on the n-th finding does.
   void activateFinding(std::size_t n);
-  /// Plays one change ("loader.workers=4", "fuse=on", "kernel:gelu*0.5") as if its control had been used.
+  /// Plays one change ("loader.workers=4", "fuse=on", "kernel:gelu*0.5") as if its control had been
+  /// used.
   void playChange(const QString& change);
   [[nodiscard]] QString prediction() const;
   /// The ledger, then the steps.

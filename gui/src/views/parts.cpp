@@ -61,8 +61,10 @@ QString writeFile(const QString& path, const QByteArray& bytes, prof::Existing e
   const auto write = [&](const std::filesystem::path& part) -> prof::Status {
     QFile into(QString::fromStdString(part.string()));
     errno = 0;
-    const bool written = into.open(QIODevice::WriteOnly | QIODevice::Unbuffered) && into.write(bytes) == bytes.size();
-    return written ? prof::Status() : prof::Error{notWritten(path, whyFailed(into, errno)).toStdString()};
+    const bool written = into.open(QIODevice::WriteOnly | QIODevice::Unbuffered) &&
+                         into.write(bytes) == bytes.size();
+    return written ? prof::Status()
+                   : prof::Error{notWritten(path, whyFailed(into, errno)).toStdString()};
   };
   const prof::Status status = prof::writeAtomically(path.toStdString(), write, existing);
   return status ? QString() : words(status.error().message);
@@ -75,8 +77,10 @@ QString writePicture(const QString& path, const QImage& picture, prof::Existing 
   buffer.open(QIODevice::WriteOnly);
   QImageWriter writer(&buffer, ending.isEmpty() ? QByteArray("png") : ending);
   if (!writer.canWrite())
-    return notWritten(path, Files::tr("pictures are of no such kind; a name that ends in .png makes one"));
-  return writer.write(picture) ? writeFile(path, bytes, existing) : notWritten(path, writer.errorString());
+    return notWritten(
+        path, Files::tr("pictures are of no such kind; a name that ends in .png makes one"));
+  return writer.write(picture) ? writeFile(path, bytes, existing)
+                               : notWritten(path, writer.errorString());
 }
 
 QLabel* label(const QString& text, const char* role, QWidget* parent) {

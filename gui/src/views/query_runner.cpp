@@ -39,8 +39,8 @@ std::filesystem::path placeOf(const QString& path) {
   return place ? *std::move(place) : std::filesystem::path(path.toStdString());
 }
 
-/// Comma-separated values, first the names of the columns. The old content of the file stays until all is written, and
-/// a link goes on leading there.
+/// Comma-separated values, first the names of the columns. The old content of the file stays until
+/// all is written, and a link goes on leading there.
 class CsvFile {
  public:
   explicit CsvFile(const QString& path)
@@ -68,7 +68,8 @@ class CsvFile {
   bool endLine() {
     line_ += '\n';
     attempt([&] {
-      return file_.write(line_.data(), static_cast<qint64>(line_.size())) == static_cast<qint64>(line_.size());
+      return file_.write(line_.data(), static_cast<qint64>(line_.size())) ==
+             static_cast<qint64>(line_.size());
     });
     line_.clear();
     cells_ = 0;
@@ -104,7 +105,8 @@ class CsvFile {
 
   QString path_;
   std::filesystem::path place_;
-  std::filesystem::path unfinished_;  ///< what is written; the place itself where that is a pipe or a device
+  std::filesystem::path
+      unfinished_;  ///< what is written; the place itself where that is a pipe or a device
   QFile file_;
   std::string line_;
   int cells_ = 0;
@@ -222,7 +224,8 @@ void QueryRunner::run(const TracePtr& trace, const QString& sql) {
             cut = true;
             return false;
           }
-          for (const QueryValue& value : values) chunk->add(value.text, static_cast<SqlChunk::Kind>(value.kind));
+          for (const QueryValue& value : values)
+            chunk->add(value.text, static_cast<SqlChunk::Kind>(value.kind));
           ++rows;
           if (chunk->rows() == SqlChunk::kRows) flush();
           return !stop_.load();

@@ -15,9 +15,9 @@
 
 namespace lacuna::gui {
 
-/// Runs SQL on a thread of its own, one statement at a time. Signals arrive on the thread that the runner lives on.
-/// After cancel() only the end of that run may still come: cancelled(), or failed() or exported() where the run was
-/// over.
+/// Runs SQL on a thread of its own, one statement at a time. Signals arrive on the thread that the
+/// runner lives on. After cancel() only the end of that run may still come: cancelled(), or
+/// failed() or exported() where the run was over.
 class QueryRunner : public QObject {
   Q_OBJECT
 

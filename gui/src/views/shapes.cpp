@@ -58,8 +58,8 @@ void close(std::vector<Run>& open, std::vector<Run> next, int y, Rects& rects) {
   auto same = next.begin();
   for (const Run& run : open) {
     while (same != next.end() && same->from < run.from) ++same;
-    const bool goesOn =
-        same != next.end() && same->from == run.from && same->to == run.to && same->colour == run.colour;
+    const bool goesOn = same != next.end() && same->from == run.from && same->to == run.to &&
+                        same->colour == run.colour;
     if (goesOn) {
       same->top = run.top;
     } else {

@@ -45,18 +45,21 @@ struct Example {
 };
 constexpr Example kExamples[] = {
     {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "Costliest kernels"),
-     "SELECT name, count(*) AS calls, sum(durNs) AS total_ns\nFROM kernel GROUP BY name ORDER BY total_ns DESC"},
+     "SELECT name, count(*) AS calls, sum(durNs) AS total_ns\nFROM kernel GROUP BY name ORDER BY "
+     "total_ns DESC"},
     {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "Longest ranges"),
      "SELECT name, startNs, durNs, thread\nFROM range ORDER BY durNs DESC LIMIT 100"},
     {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "Memory by operator"),
      "SELECT op, count(*) AS allocations, sum(bytes) AS bytes\nFROM allocation WHERE action = 0\n"
      "GROUP BY op ORDER BY bytes DESC"},
     {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "Launch to start of each kernel"),
-     "SELECT k.name, k.startNs - (c.startNs + c.durNs) AS delay_ns\nFROM api_call c JOIN kernel k ON k.correlation = "
-     "c.correlation\nWHERE c.correlation > 0 ORDER BY delay_ns DESC LIMIT 1000"},
+     "SELECT k.name, k.startNs - (c.startNs + c.durNs) AS delay_ns\nFROM api_call c JOIN kernel k "
+     "ON k.correlation = c.correlation\nWHERE c.correlation > 0 ORDER BY delay_ns DESC LIMIT 1000"},
     {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "Findings with their gains"),
-     "SELECT id, title, predicted_gain_ns_per_step\nFROM report_findings ORDER BY predicted_gain_ns_per_step DESC"},
-    {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "What recorded it"), "SELECT key, value FROM environment ORDER BY key"},
+     "SELECT id, title, predicted_gain_ns_per_step\nFROM report_findings ORDER BY "
+     "predicted_gain_ns_per_step DESC"},
+    {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "What recorded it"),
+     "SELECT key, value FROM environment ORDER BY key"},
 };
 
 }  // namespace
@@ -73,16 +76,17 @@ class SqlColours : public QSyntaxHighlighter {
  protected:
   void highlightBlock(const QString& text) override {
     static const QRegularExpression kWords(
-        QStringLiteral(
-            "\\b(select|from|where|group|order|by|limit|join|left|on|as|and|or|not|in|is|null|having|distinct|"
-            "desc|asc|with|case|when|then|else|end|between|like|union|all|count|sum|avg|min|max|over)\\b"),
+        QStringLiteral("\\b(select|from|where|group|order|by|limit|join|left|on|as|and|or|not|in|"
+                       "is|null|having|distinct|desc|asc|with|case|when|then|else|end|between|like|"
+                       "union|all|count|sum|avg|min|max|over)\\b"),
         QRegularExpression::CaseInsensitiveOption);
     static const QRegularExpression kNumbers(QStringLiteral("\\b\\d[\\d.]*\\b"));
     static const QRegularExpression kTexts(QStringLiteral("'[^']*'?"));
     const auto mark = [&](const QRegularExpression& what, Colour colour) {
       for (auto it = what.globalMatch(text); it.hasNext();) {
         const auto match = it.next();
-        setFormat(static_cast<int>(match.capturedStart()), static_cast<int>(match.capturedLength()), rgb(colour));
+        setFormat(static_cast<int>(match.capturedStart()), static_cast<int>(match.capturedLength()),
+                  rgb(colour));
       }
     };
     const Theme& t = theme(dark_);
@@ -95,7 +99,8 @@ class SqlColours : public QSyntaxHighlighter {
   bool dark_ = true;
 };
 
-SqlPage::SqlPage(Desk&, QWidget* parent) : Page(parent), runner_(new QueryRunner(this)), model_(new SqlModel(this)) {
+SqlPage::SqlPage(Desk&, QWidget* parent)
+    : Page(parent), runner_(new QueryRunner(this)), model_(new SqlModel(this)) {
   setObjectName(QStringLiteral("page"));
   auto* across = new QHBoxLayout(this);
   across->setContentsMargins(0, 0, 0, 0);
@@ -117,11 +122,12 @@ SqlPage::SqlPage(Desk&, QWidget* parent) : Page(parent), runner_(new QueryRunner
     if (!fitted_) fitColumns();
     showRowCount();
   });
-  connect(runner_, &QueryRunner::rowsArrived, this, [this](const std::shared_ptr<const SqlChunk>& chunk) {
-    model_->append(chunk);
-    if (!fitted_) fitColumns();
-    showStatus(tr("%1 rows so far…").arg(words(prof::scaledCount(model_->rows().all))));
-  });
+  connect(runner_, &QueryRunner::rowsArrived, this,
+          [this](const std::shared_ptr<const SqlChunk>& chunk) {
+            model_->append(chunk);
+            if (!fitted_) fitColumns();
+            showStatus(tr("%1 rows so far…").arg(words(prof::scaledCount(model_->rows().all))));
+          });
   connect(runner_, &QueryRunner::finished, this, [this](quint64 rows, double seconds, bool cut) {
     setBusy(false);
     const QString time = durationWords(seconds * 1e9);
@@ -129,8 +135,8 @@ SqlPage::SqlPage(Desk&, QWidget* parent) : Page(parent), runner_(new QueryRunner
     showRowCount();
     notice_->setVisible(cut);
     notice_->setText(
-        cut ? tr("The answer has more than these first %L1 rows, and the table holds no others. “Export CSV…” writes "
-                 "all of them, as does:  lacuna query --csv %2 \"…\"")
+        cut ? tr("The answer has more than these first %L1 rows, and the table holds no others. "
+                 "“Export CSV…” writes all of them, as does:  lacuna query --csv %2 \"…\"")
                   .arg(rows)
                   .arg(QFileInfo(trace_->path).fileName())
             : QString());
@@ -145,7 +151,8 @@ SqlPage::SqlPage(Desk&, QWidget* parent) : Page(parent), runner_(new QueryRunner
   });
   connect(runner_, &QueryRunner::exported, this, [this](quint64 rows, const QString& path) {
     setBusy(false);
-    showStatus(rows == 1 ? tr("1 row written to %1").arg(path) : tr("%1 rows written to %2").arg(rows).arg(path));
+    showStatus(rows == 1 ? tr("1 row written to %1").arg(path)
+                         : tr("%1 rows written to %2").arg(rows).arg(path));
     Q_EMIT settled();
   });
   setSubject(editor_);
@@ -198,13 +205,15 @@ QWidget* SqlPage::makeMain() {
   auto* examples = new QComboBox(main);
   examples->setAccessibleName(tr("Examples"));
   examples->addItem(tr("Examples ▾"));
-  for (const Example& example : kExamples) examples->addItem(tr(example.title), QString::fromLatin1(example.sql));
+  for (const Example& example : kExamples)
+    examples->addItem(tr(example.title), QString::fromLatin1(example.sql));
   status_ = new QLabel(hint(), main);
   status_->setObjectName(QStringLiteral("dim"));
   status_->setTextFormat(Qt::PlainText);
   status_->setWordWrap(true);
   status_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  for (QWidget* part : std::initializer_list<QWidget*>{runButton_, cancelButton_, examples}) bar->addWidget(part);
+  for (QWidget* part : std::initializer_list<QWidget*>{runButton_, cancelButton_, examples})
+    bar->addWidget(part);
   bar->addSpacing(8);
   bar->addWidget(status_, 1);
   filter_ = new QLineEdit(main);
@@ -216,7 +225,8 @@ QWidget* SqlPage::makeMain() {
   bar->addWidget(filter_);
   bar->addWidget(saveButton_);
   table_ = makeTable(model_, tr("Answer"), main);
-  table_->horizontalHeader()->setSortIndicatorClearable(true);  // the third click: as the answer came
+  table_->horizontalHeader()->setSortIndicatorClearable(
+      true);  // the third click: as the answer came
   table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
   table_->setSortingEnabled(true);
   notice_ = new QLabel(main);
@@ -239,11 +249,11 @@ QWidget* SqlPage::makeMain() {
     run();
   });
   for (const auto key : {Qt::CTRL | Qt::Key_Return, Qt::CTRL | Qt::Key_Enter}) {
-    connect(new QShortcut(key, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut), &QShortcut::activated, this,
-            &SqlPage::run);
+    connect(new QShortcut(key, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut),
+            &QShortcut::activated, this, &SqlPage::run);
   }
-  connect(new QShortcut(Qt::Key_Escape, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut), &QShortcut::activated,
-          runner_, &QueryRunner::cancel);
+  connect(new QShortcut(Qt::Key_Escape, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut),
+          &QShortcut::activated, runner_, &QueryRunner::cancel);
   return main;
 }
 
@@ -316,8 +326,8 @@ void SqlPage::addReportTables(int place) {
   for (const analyzer::Table& report : analyzer::reportTables({})) {
     auto* table = new QTreeWidgetItem(tables_, {words(analyzer::sqlNameOf(report))});
     table->setFirstColumnSpanned(true);
-    table->setToolTip(0,
-                      tr("%1\nComputed when a statement first reads a table of the report.").arg(words(report.about)));
+    table->setToolTip(0, tr("%1\nComputed when a statement first reads a table of the report.")
+                             .arg(words(report.about)));
     for (const analyzer::ColumnInfo& info : report.columns) {
       auto* column = new QTreeWidgetItem(table, {words(info.key)});
       column->setToolTip(0, words(info.meaning));
@@ -339,7 +349,9 @@ void SqlPage::showStatus(const QString& what, bool error) {
 
 void SqlPage::showRowCount() {
   if (answered_.isEmpty() || runner_->busy()) return;
-  showStatus(model_->filter().isEmpty() ? answered_ : tr("%1, %2 shown").arg(answered_).arg(model_->rows().count()));
+  showStatus(model_->filter().isEmpty()
+                 ? answered_
+                 : tr("%1, %2 shown").arg(answered_).arg(model_->rows().count()));
 }
 
 bool SqlPage::busy() const {
@@ -367,7 +379,8 @@ void SqlPage::showFailure(const QString& message, int position) {
   if (position >= 0) {
     QTextEdit::ExtraSelection wrong;
     wrong.cursor = editor_->textCursor();
-    wrong.cursor.setPosition(std::min<int>(position, static_cast<int>(editor_->toPlainText().size())));
+    wrong.cursor.setPosition(
+        std::min<int>(position, static_cast<int>(editor_->toPlainText().size())));
     wrong.cursor.movePosition(QTextCursor::EndOfWord, QTextCursor::KeepAnchor);
     wrong.format.setUnderlineStyle(QTextCharFormat::WaveUnderline);
     wrong.format.setUnderlineColor(palette().color(QPalette::Highlight));
@@ -399,8 +412,9 @@ void SqlPage::fitColumns() {
 void SqlPage::chooseExport() {
   if (!trace_) return;
   const QString path = QFileDialog::getSaveFileName(
-      this, model_->isArranged() ? tr("Export the rows that are shown") : tr("Export the whole answer"), {},
-      tr("Comma-separated values (*.csv)"));
+      this,
+      model_->isArranged() ? tr("Export the rows that are shown") : tr("Export the whole answer"),
+      {}, tr("Comma-separated values (*.csv)"));
   if (!path.isEmpty()) exportTo(path);
 }
 

@@ -35,9 +35,11 @@ class SqlPage : public Page {
   [[nodiscard]] SqlModel* model() const { return model_; }
   [[nodiscard]] QueryRunner* runner() const { return runner_; }
   [[nodiscard]] QString status() const;
-  /// The text that is shown where the table holds only the first rows of an answer; empty where it holds all.
+  /// The text that is shown where the table holds only the first rows of an answer; empty where it
+  /// holds all.
   [[nodiscard]] QString notice() const;
-  /// Asks for a file and writes the whole answer there, or the rows that are shown where they are sorted or filtered.
+  /// Asks for a file and writes the whole answer there, or the rows that are shown where they are
+  /// sorted or filtered.
   void chooseExport();
   bool saveData() override;
   [[nodiscard]] std::vector<Command> commands() override;

@@ -42,9 +42,9 @@ QVBoxLayout* centredColumn(QWidget* page) {
 WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent) {
   QVBoxLayout* column = centredColumn(this);
   column->addWidget(label(tr("See where training time goes"), "title", this));
-  column->addWidget(
-      label(tr("Open a trace that Lacuna, PyTorch's profiler, Nsight Systems or Perfetto wrote, or drop one here."),
-            "dim", this));
+  column->addWidget(label(tr("Open a trace that Lacuna, PyTorch's profiler, Nsight Systems or "
+                             "Perfetto wrote, or drop one here."),
+                          "dim", this));
   column->addSpacing(8);
   auto* open = new QPushButton(tr("Open a trace…"), this);
   open->setObjectName(QStringLiteral("primary"));
@@ -53,22 +53,24 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent) {
   column->addWidget(open);
   column->addSpacing(18);
   column->addWidget(label(tr("No trace yet?"), "heading", this));
-  auto* how = label(tr("Put <code>lacuna run --</code> in front of your training command:"), "dim", this);
+  auto* how =
+      label(tr("Put <code>lacuna run --</code> in front of your training command:"), "dim", this);
   how->setTextFormat(Qt::RichText);
   column->addWidget(how);
   auto* command = new QLabel(QStringLiteral("lacuna run -- python train.py"), this);
   command->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  command->setStyleSheet(
-      QStringLiteral("font-family: 'DejaVu Sans Mono', monospace; padding: 8px 12px; border-radius: 5px;"
-                     "background: palette(base); border: 1px solid palette(mid);"));
+  command->setStyleSheet(QStringLiteral(
+      "font-family: 'DejaVu Sans Mono', monospace; padding: 8px 12px; border-radius: "
+      "5px;background: palette(base); border: 1px solid palette(mid);"));
   command->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
   column->addWidget(command);
   column->addSpacing(18);
   recentTitle_ = label(tr("Recent"), "heading", this);
   recent_ = new QListWidget(this);
   recent_->setAccessibleName(tr("Recent traces"));
-  connect(recent_, &QListWidget::itemActivated, this,
-          [this](QListWidgetItem* item) { Q_EMIT recentClicked(item->data(Qt::UserRole).toString()); });
+  connect(recent_, &QListWidget::itemActivated, this, [this](QListWidgetItem* item) {
+    Q_EMIT recentClicked(item->data(Qt::UserRole).toString());
+  });
   connect(recent_, &QListWidget::itemClicked, recent_, &QListWidget::itemActivated);
   column->addWidget(recentTitle_);
   column->addWidget(recent_);
@@ -79,12 +81,13 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent) {
 void WelcomePage::setRecent(const QStringList& paths) {
   recent_->clear();
   for (const QString& path : paths) {
-    auto* item =
-        new QListWidgetItem(QFileInfo(path).fileName() + QStringLiteral("   ") + QFileInfo(path).path(), recent_);
+    auto* item = new QListWidgetItem(
+        QFileInfo(path).fileName() + QStringLiteral("   ") + QFileInfo(path).path(), recent_);
     item->setData(Qt::UserRole, path);
     item->setToolTip(tipWords(path));
   }
-  recent_->setFixedHeight(std::min<int>(kMostRecentHeight, kRecentRow * static_cast<int>(paths.size()) + 4));
+  recent_->setFixedHeight(
+      std::min<int>(kMostRecentHeight, kRecentRow * static_cast<int>(paths.size()) + 4));
   recentTitle_->setVisible(!paths.isEmpty());
   recent_->setVisible(!paths.isEmpty());
 }

@@ -75,10 +75,11 @@ void StepDrawing::setStep(PlayedStep step, bool dark) {
   step_ = std::move(step);
   dark_ = dark;
   const analyzer::Prediction& p = step_.prediction;
-  scaleNs_ = std::max({p.measuredNsPerStep, p.predictedNsPerStep, step_.before.durNs, step_.after.durNs,
-                       step_.changed ? p.highNsPerStep : 0, std::int64_t{1}});
+  scaleNs_ = std::max({p.measuredNsPerStep, p.predictedNsPerStep, step_.before.durNs,
+                       step_.after.durNs, step_.changed ? p.highNsPerStep : 0, std::int64_t{1}});
   setAccessibleDescription(tr("measured %1, predicted %2, likely between %3 and %4")
-                               .arg(durationWords(p.measuredNsPerStep), durationWords(p.predictedNsPerStep),
+                               .arg(durationWords(p.measuredNsPerStep),
+                                    durationWords(p.predictedNsPerStep),
                                     durationWords(p.lowNsPerStep), durationWords(p.highNsPerStep)));
   setMinimumHeight(heightWith(kPitch));
   update();
@@ -104,7 +105,8 @@ int StepDrawing::pitch() const {
 }
 
 double StepDrawing::xOf(std::int64_t ns) const {
-  return kLanesLeft + static_cast<double>(ns) / static_cast<double>(scaleNs_) * (width() - kLanesLeft - kLanesRight);
+  return kLanesLeft + static_cast<double>(ns) / static_cast<double>(scaleNs_) *
+                          (width() - kLanesLeft - kLanesRight);
 }
 
 void StepDrawing::paintBlock(QPainter& painter, int top, const QString& name, const DrawnStep& step,
@@ -121,9 +123,11 @@ void StepDrawing::paintBlock(QPainter& painter, int top, const QString& name, co
     const int y = top + static_cast<int>(lane) * pitch;
     painter.setPen(rgb(t.dim));
     const QRect room(kCaptions, y, kLanesLeft - kCaptions - 8, high);
-    painter.drawText(room, Qt::AlignVCenter,
-                     painter.fontMetrics().elidedText(laneName(step, lane), Qt::ElideMiddle, room.width()));
-    painter.fillRect(QRectF(kLanesLeft, y, xOf(std::max(durNs, step.durNs)) - kLanesLeft, high), rgb(t.raised));
+    painter.drawText(
+        room, Qt::AlignVCenter,
+        painter.fontMetrics().elidedText(laneName(step, lane), Qt::ElideMiddle, room.width()));
+    painter.fillRect(QRectF(kLanesLeft, y, xOf(std::max(durNs, step.durNs)) - kLanesLeft, high),
+                     rgb(t.raised));
   }
   for (const DrawnStep::Stretch& stretch : step.stretches) {
     const bool work = stretch.kind == DrawnStep::Kind::Work;
@@ -135,7 +139,8 @@ void StepDrawing::paintBlock(QPainter& painter, int top, const QString& name, co
     const Colour fill = causeColour(causeOf(stretch), dark_);
     painter.fillRect(at, rgb(fill));
     const QString label = labelOf(stretch);
-    if (label.isEmpty() || painter.fontMetrics().horizontalAdvance(label) + 12 > at.width()) continue;
+    if (label.isEmpty() || painter.fontMetrics().horizontalAdvance(label) + 12 > at.width())
+      continue;
     painter.setPen(rgb(inkOn(fill)));
     painter.drawText(at, Qt::AlignCenter, label);
   }
@@ -148,7 +153,8 @@ void StepDrawing::paintInterval(QPainter& painter, int y) const {
   const double low = xOf(p.lowNsPerStep);
   const double high = xOf(p.highNsPerStep);
   painter.fillRect(QRectF(low, y, high - low, 1.5), rgb(t.accent));
-  for (const double end : {low, high}) painter.fillRect(QRectF(end - 0.75, y - 4, 1.5, 9), rgb(t.accent));
+  for (const double end : {low, high})
+    painter.fillRect(QRectF(end - 0.75, y - 4, 1.5, 9), rgb(t.accent));
   painter.setPen(rgb(t.dim));
   painter.drawText(QRectF(0, y - 9, kLanesLeft - 8, 18), Qt::AlignVCenter, tr("likely range"));
 }
@@ -163,9 +169,10 @@ void StepDrawing::paintEvent(QPaintEvent*) {
   const int second = blockHeight(step_.before, pitch()) + kBetween;
   if (!step_.changed) {
     painter.setPen(rgb(theme(dark_).dim));
-    painter.drawText(QRect(0, second, width(), kPitch), Qt::AlignVCenter,
-                     step_.isStep ? tr("The typical step. Change something above to see what it would become.")
-                                  : tr("The whole run. Change something above to see what it would become."));
+    painter.drawText(
+        QRect(0, second, width(), kPitch), Qt::AlignVCenter,
+        step_.isStep ? tr("The typical step. Change something above to see what it would become.")
+                     : tr("The whole run. Change something above to see what it would become."));
     return;
   }
   paintBlock(painter, second, tr("predicted"), step_.after, p.predictedNsPerStep);

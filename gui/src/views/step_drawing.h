@@ -18,8 +18,8 @@ struct PlayedStep {
   bool isStep = true;  ///< false: the trace has no steps, and this is the whole run
 };
 
-/// The typical step drawn twice on one scale, as it is and as it would be: the host with what it waits for, and the
-/// queues with their work. The interval of the prediction lies below.
+/// The typical step drawn twice on one scale, as it is and as it would be: the host with what it
+/// waits for, and the queues with their work. The interval of the prediction lies below.
 class StepDrawing : public QWidget {
   Q_OBJECT
 
@@ -27,7 +27,8 @@ class StepDrawing : public QWidget {
   explicit StepDrawing(QWidget* parent = nullptr);
   void setStep(PlayedStep step, bool dark);
   [[nodiscard]] const PlayedStep& step() const { return step_; }
-  /// The name of a lane of a step, as on the timeline where there are several queues; the first is the host's.
+  /// The name of a lane of a step, as on the timeline where there are several queues; the first is
+  /// the host's.
   static QString laneName(const analyzer::DrawnStep& step, std::size_t lane);
 
  protected:

@@ -27,8 +27,9 @@ void StepLines::setRuns(std::shared_ptr<const analyzer::Analysis> before,
   before_ = std::move(before);
   after_ = std::move(after);
   dark_ = dark;
-  setAccessibleDescription(tr("median %1 before, %2 after")
-                               .arg(durationWords(before_->steps.medianNs()), durationWords(after_->steps.medianNs())));
+  setAccessibleDescription(
+      tr("median %1 before, %2 after")
+          .arg(durationWords(before_->steps.medianNs()), durationWords(after_->steps.medianNs())));
   update();
 }
 
@@ -47,14 +48,16 @@ std::pair<QString, QString> StepLines::ends() const {
           alike ? QString::number(longer.back()) : tr("last step")};
 }
 
-void StepLines::paintLine(QPainter& painter, const analyzer::Steps& steps, double top, std::size_t most,
-                          bool after) const {
+void StepLines::paintLine(QPainter& painter, const analyzer::Steps& steps, double top,
+                          std::size_t most, bool after) const {
   const QRect area = plot();
   QPainterPath path;
   for (std::size_t i = 0; i < steps.all.size(); ++i) {
-    const double x =
-        area.x() + (static_cast<double>(i) + 0.5) / static_cast<double>(std::max<std::size_t>(1, most)) * area.width();
-    const QPointF at(x, area.bottom() - static_cast<double>(steps.all[i].durNs()) / top * area.height());
+    const double x = area.x() + (static_cast<double>(i) + 0.5) /
+                                    static_cast<double>(std::max<std::size_t>(1, most)) *
+                                    area.width();
+    const QPointF at(
+        x, area.bottom() - static_cast<double>(steps.all[i].durNs()) / top * area.height());
     i == 0 ? path.moveTo(at) : path.lineTo(at);
   }
   QPen pen(rgb(chartColour(after ? 0 : 1, dark_)), 1.8);

@@ -16,14 +16,15 @@ class StepLines : public QWidget {
 
  public:
   explicit StepLines(QWidget* parent = nullptr);
-  void setRuns(std::shared_ptr<const analyzer::Analysis> before, std::shared_ptr<const analyzer::Analysis> after,
-               bool dark);
+  void setRuns(std::shared_ptr<const analyzer::Analysis> before,
+               std::shared_ptr<const analyzer::Analysis> after, bool dark);
 
  protected:
   void paintEvent(QPaintEvent* event) override;
 
  private:
-  void paintLine(QPainter& painter, const analyzer::Steps& steps, double top, std::size_t most, bool after) const;
+  void paintLine(QPainter& painter, const analyzer::Steps& steps, double top, std::size_t most,
+                 bool after) const;
   [[nodiscard]] QRect plot() const;
   /// The names of the first step and the last.
   [[nodiscard]] std::pair<QString, QString> ends() const;

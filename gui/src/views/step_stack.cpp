@@ -59,7 +59,8 @@ void StepStack::setAnalysis(AnalysisPtr analysis) {
     // The same step of a trace that has grown, even where more were found before it.
     const auto& all = analysis_->steps.all;
     const auto same = std::find_if(all.begin(), all.end(), [&](const analyzer::Step& step) {
-      return step.startNs == before->steps.all[*was].startNs && step.name == before->steps.all[*was].name;
+      return step.startNs == before->steps.all[*was].startNs &&
+             step.name == before->steps.all[*was].name;
     });
     if (same != all.end()) selected_ = static_cast<std::size_t>(same - all.begin());
   }
@@ -127,7 +128,8 @@ void StepStack::select(std::optional<std::size_t> step) {
     const int y = static_cast<int>(row) * kRow;
     const int page = verticalScrollBar()->pageStep();
     if (y < verticalScrollBar()->value()) verticalScrollBar()->setValue(y);
-    if (y + kRow > verticalScrollBar()->value() + page) verticalScrollBar()->setValue(y + kRow - page);
+    if (y + kRow > verticalScrollBar()->value() + page)
+      verticalScrollBar()->setValue(y + kRow - page);
   }
   viewport()->update();
   Q_EMIT selectionChanged();
@@ -151,10 +153,12 @@ QString StepStack::describe(std::size_t step) const {
   return parts.join(tr(" · "));
 }
 
-void StepStack::paintPicture(QPainter& painter, const analyzer::Step& step, QRect at, double nsPerPixel) {
+void StepStack::paintPicture(QPainter& painter, const analyzer::Step& step, QRect at,
+                             double nsPerPixel) {
   const double scale = scaleOf(painter);
   const double full = static_cast<double>(step.durNs()) / nsPerPixel;
-  const int pixels = std::max(1, static_cast<int>(std::min(full, static_cast<double>(at.width())) * scale));
+  const int pixels =
+      std::max(1, static_cast<int>(std::min(full, static_cast<double>(at.width())) * scale));
   QImage picture(pixels, std::max(1, static_cast<int>(at.height() * scale)), QImage::Format_RGB32);
   const Theme& t = theme(dark_);
   picture.fill(rgb(t.window));
@@ -180,7 +184,8 @@ void StepStack::paintPicture(QPainter& painter, const analyzer::Step& step, QRec
   picture.setDevicePixelRatio(scale);
   gui::paintPicture(painter, at.topLeft(), picture);
   // A gap shows that the step goes on beyond the scale.
-  if (full > at.width() + 1) painter.fillRect(at.right() - 12, at.y(), 4, at.height(), rgb(t.window));
+  if (full > at.width() + 1)
+    painter.fillRect(at.right() - 12, at.y(), 4, at.height(), rgb(t.window));
 }
 
 void StepStack::paintRow(QPainter& painter, std::size_t row, int y, std::int64_t longest) {
@@ -195,9 +200,11 @@ void StepStack::paintRow(QPainter& painter, std::size_t row, int y, std::int64_t
                                      : number;
   painter.drawText(QRect(14, y, kNames - 90, kRow), Qt::AlignVCenter, name);
   painter.setPen(rgb(t.dim));
-  painter.drawText(QRect(0, y, kNames - 14, kRow), Qt::AlignVCenter | Qt::AlignRight, durationWords(step.durNs()));
+  painter.drawText(QRect(0, y, kNames - 14, kRow), Qt::AlignVCenter | Qt::AlignRight,
+                   durationWords(step.durNs()));
   const int room = viewport()->width() - kNames - kRight;
-  paintPicture(painter, step, {kNames, y + 3, room, kRow - 6}, static_cast<double>(longest) / std::max(1, room));
+  paintPicture(painter, step, {kNames, y + 3, room, kRow - 6},
+               static_cast<double>(longest) / std::max(1, room));
 }
 
 void StepStack::paintScale(QPainter& painter, std::int64_t longest) {
@@ -212,7 +219,8 @@ void StepStack::paintScale(QPainter& painter, std::int64_t longest) {
     painter.fillRect(QRectF(kNames + tick.x, kScale - 7, 1, 6), rgb(t.line));
     const QString label = words(tick.label);
     const int w = painter.fontMetrics().horizontalAdvance(label);
-    if (kNames + tick.x + 5 + w < viewport()->width()) painter.drawText(QPointF(kNames + tick.x + 5, 18), label);
+    if (kNames + tick.x + 5 + w < viewport()->width())
+      painter.drawText(QPointF(kNames + tick.x + 5, 18), label);
   }
 }
 
@@ -232,9 +240,11 @@ void StepStack::paintEvent(QPaintEvent*) {
     paintRow(painter, row, y, longest);
   }
   const int room = viewport()->width() - kNames - kRight;
-  const double x = kNames + static_cast<double>(analysis_->steps.medianNs()) / static_cast<double>(longest) * room;
+  const double x = kNames + static_cast<double>(analysis_->steps.medianNs()) /
+                                static_cast<double>(longest) * room;
   painter.setPen(QPen(rgb(theme(dark_).text, 150), 1, Qt::DashLine));
-  const int bottom = std::min(viewport()->height(), kScale + static_cast<int>(order_.size()) * kRow - top);
+  const int bottom =
+      std::min(viewport()->height(), kScale + static_cast<int>(order_.size()) * kRow - top);
   painter.drawLine(QPointF(x, kScale), QPointF(x, bottom));
   paintScale(painter, longest);
 }
@@ -269,7 +279,8 @@ void StepStack::keyPressEvent(QKeyEvent* event) {
                                                  static_cast<std::ptrdiff_t>(order_.size()) - 1);
     return select(order_[static_cast<std::size_t>(next)]);
   }
-  if (key == Qt::Key_Home || key == Qt::Key_End) return select(key == Qt::Key_Home ? order_.front() : order_.back());
+  if (key == Qt::Key_Home || key == Qt::Key_End)
+    return select(key == Qt::Key_Home ? order_.front() : order_.back());
   if ((key == Qt::Key_Return || key == Qt::Key_Enter) && selected_) {
     Q_EMIT stepActivated(*selected_);
     return;

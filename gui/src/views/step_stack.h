@@ -11,8 +11,8 @@
 
 namespace lacuna::gui {
 
-/// All steps below each other, each from its own beginning and on one scale: the ledger of the device above, its work
-/// below. Only the rows on screen are drawn.
+/// All steps below each other, each from its own beginning and on one scale: the ledger of the
+/// device above, its work below. Only the rows on screen are drawn.
 class StepStack : public QAbstractScrollArea {
   Q_OBJECT
 

@@ -20,8 +20,9 @@ bool isSeen(const analyzer::Analysis& analysis, analyzer::Cause cause) {
   const auto takes = [cause](const analyzer::Ledger& ledger, std::int64_t parts) {
     return ledger[cause] > 0 && ledger[cause] * parts >= ledger.totalNs();
   };
-  return takes(analysis.ledgers.run, 200) || std::any_of(analysis.ledgers.steps.begin(), analysis.ledgers.steps.end(),
-                                                         [&](const analyzer::Ledger& step) { return takes(step, 20); });
+  return takes(analysis.ledgers.run, 200) ||
+         std::any_of(analysis.ledgers.steps.begin(), analysis.ledgers.steps.end(),
+                     [&](const analyzer::Ledger& step) { return takes(step, 20); });
 }
 
 }  // namespace
@@ -57,8 +58,9 @@ StepsPage::StepsPage(Desk& desk, QWidget* parent) : Page(parent) {
   down->addLayout(across);
   down->addWidget(stack_, 1);
   down->addWidget(details_);
-  connect(longest_, &QCheckBox::toggled, this,
-          [this](bool on) { stack_->setOrder(on ? StepStack::Order::LongestFirst : StepStack::Order::AsRun); });
+  connect(longest_, &QCheckBox::toggled, this, [this](bool on) {
+    stack_->setOrder(on ? StepStack::Order::LongestFirst : StepStack::Order::AsRun);
+  });
   connect(stack_, &StepStack::selectionChanged, this, &StepsPage::showDetails);
   connect(stack_, &StepStack::stepActivated, this, [this, &desk](std::size_t n) {
     const analyzer::Step& step = analysis_->steps.all[n];
@@ -91,7 +93,8 @@ Figures StepsPage::figures() const {
 }
 
 std::vector<Command> StepsPage::commands() {
-  return {{.text = tr("Steps: longest first, or in the order of the run"), .act = [this] { longest_->toggle(); }}};
+  return {{.text = tr("Steps: longest first, or in the order of the run"),
+           .act = [this] { longest_->toggle(); }}};
 }
 
 void StepsPage::setDark(bool dark) {
@@ -115,18 +118,20 @@ void StepsPage::showLegend() {
 
 void StepsPage::showDetails() {
   const bool any = analysis_ && !analysis_->steps.all.empty();
-  facts_->setText(
-      !analysis_ ? tr("analysing…")
-      : any
-          ? tr("%1, median %2 ± %3 (dashed line)")
-                .arg(analysis_->steps.all.size() == 1 ? tr("1 step") : tr("%1 steps").arg(analysis_->steps.all.size()))
-                .arg(durationWords(analysis_->steps.medianNs()), durationWords(analysis_->steps.spreadNs()))
-          : tr("No steps were found: mark them with a range named \"step\"."));
+  facts_->setText(!analysis_ ? tr("analysing…")
+                  : any      ? tr("%1, median %2 ± %3 (dashed line)")
+                              .arg(analysis_->steps.all.size() == 1
+                                       ? tr("1 step")
+                                       : tr("%1 steps").arg(analysis_->steps.all.size()))
+                              .arg(durationWords(analysis_->steps.medianNs()),
+                                   durationWords(analysis_->steps.spreadNs()))
+                        : tr("No steps were found: mark them with a range named \"step\"."));
   showLegend();
   if (!any) return details_->clear();
-  details_->setText(stack_->selected() ? stack_->describe(*stack_->selected())
-                                       : tr("Above: where the device's time went, by cause. Below: its work, by name. "
-                                            "Double-click a step to see it on the timeline."));
+  details_->setText(stack_->selected()
+                        ? stack_->describe(*stack_->selected())
+                        : tr("Above: where the device's time went, by cause. Below: its work, by "
+                             "name. Double-click a step to see it on the timeline."));
 }
 
 }  // namespace lacuna::gui

@@ -34,18 +34,21 @@ constexpr std::size_t kFewRows = 200;
 constexpr std::size_t kMostSought = 200'000;  // rows, for what was selected
 constexpr int kTableStretch = 4;              // beside what lies below it
 
-/// Draws a row's share of the largest as a bar behind its name, so that a table reads at a glance, however wide.
+/// Draws a row's share of the largest as a bar behind its name, so that a table reads at a glance,
+/// however wide.
 class ShareDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
-  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+  void paint(QPainter* painter, const QStyleOptionViewItem& option,
+             const QModelIndex& index) const override {
     QStyledItemDelegate::paint(painter, option, index);
     const double share = index.data(TableModel::kShareRole).toDouble();
     if (share <= 0) return;
     const QRectF room = QRectF(option.rect).adjusted(kBarInset, kBarInset, -kBarInset, -kBarInset);
     QColor fill = option.palette.color(QPalette::Link);
     fill.setAlpha(kBarAlpha);  // the name shines through
-    painter->fillRect(QRectF(room.x(), room.y(), std::max(1.0, room.width() * share), room.height()), fill);
+    painter->fillRect(
+        QRectF(room.x(), room.y(), std::max(1.0, room.width() * share), room.height()), fill);
   }
 
  private:
@@ -56,7 +59,8 @@ class ShareDelegate : public QStyledItemDelegate {
 /// A cell that breaks neither its row nor its line.
 QString onOneLine(QString cell) {
   for (QChar& c : cell) {
-    if (c == QLatin1Char('\t') || c == QLatin1Char('\n') || c == QLatin1Char('\r')) c = QLatin1Char(' ');
+    if (c == QLatin1Char('\t') || c == QLatin1Char('\n') || c == QLatin1Char('\r'))
+      c = QLatin1Char(' ');
   }
   return cell;
 }
@@ -93,12 +97,15 @@ void addSorting(QTableView* table) {
     action->setShortcutContext(Qt::WidgetShortcut);
     QObject::connect(action, &QAction::triggered, table, [table, order] {
       const QModelIndex current = table->currentIndex();
-      if (table->isSortingEnabled()) table->sortByColumn(current.isValid() ? current.column() : 0, order);
+      if (table->isSortingEnabled())
+        table->sortByColumn(current.isValid() ? current.column() : 0, order);
     });
     table->addAction(action);
   };
-  add(TablePage::tr("Sort by this column, smallest first"), Qt::ALT | Qt::Key_Up, Qt::AscendingOrder);
-  add(TablePage::tr("Sort by this column, largest first"), Qt::ALT | Qt::Key_Down, Qt::DescendingOrder);
+  add(TablePage::tr("Sort by this column, smallest first"), Qt::ALT | Qt::Key_Up,
+      Qt::AscendingOrder);
+  add(TablePage::tr("Sort by this column, largest first"), Qt::ALT | Qt::Key_Down,
+      Qt::DescendingOrder);
 }
 
 }  // namespace
@@ -113,7 +120,8 @@ QTableView* makeTable(QAbstractItemModel* model, const QString& name, QWidget* p
   table->setSelectionBehavior(QAbstractItemView::SelectRows);
   table->setSelectionMode(QAbstractItemView::ExtendedSelection);
   table->setWordWrap(false);
-  table->setTabKeyNavigation(false);  // arrows walk the cells; Tab goes on to what is beside the table
+  table->setTabKeyNavigation(
+      false);  // arrows walk the cells; Tab goes on to what is beside the table
   table->verticalHeader()->hide();
   table->verticalHeader()->setDefaultSectionSize(kRowHeight);
   table->horizontalHeader()->setHighlightSections(false);
@@ -166,11 +174,14 @@ TablePage::TablePage(const QString& title, const QString& empty, QWidget* parent
   connect(table_, &QTableView::activated, this, [this](const QModelIndex& index) {
     Q_EMIT nameActivated(model_->table()[0].texts[model_->sourceRow(index.row())]);
   });
-  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
-    if (index.isValid()) Q_EMIT nameSelected(model_->table()[0].texts[model_->sourceRow(index.row())]);
+  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
+          [this](const QModelIndex& index) {
+            if (index.isValid())
+              Q_EMIT nameSelected(model_->table()[0].texts[model_->sourceRow(index.row())]);
+          });
+  connect(model_, &QAbstractItemModel::modelReset, this, [this] {
+    count_->setText(model_->rows() == 1 ? tr("1 row") : tr("%1 rows").arg(model_->rows()));
   });
-  connect(model_, &QAbstractItemModel::modelReset, this,
-          [this] { count_->setText(model_->rows() == 1 ? tr("1 row") : tr("%1 rows").arg(model_->rows())); });
   setTable({});
 }
 
@@ -207,7 +218,8 @@ void TablePage::setTable(TableData table, int wide) {
     if (column == wide) continue;
     const int content = contentWidth(*model_, column, table_->fontMetrics());
     table_->setColumnWidth(
-        column, std::clamp(content + 28, std::max(kNarrowest, header->sectionSizeHint(column) + 4), kWidest));
+        column, std::clamp(content + 28, std::max(kNarrowest, header->sectionSizeHint(column) + 4),
+                           kWidest));
   }
   header->setSectionResizeMode(wide, QHeaderView::Stretch);
 }
@@ -229,14 +241,19 @@ QString TablePage::keyOf(std::size_t row) const {
 }
 
 void TablePage::renewTable(TableData table, int wide) {
-  const auto sameColumns = [](const TableColumn& a, const TableColumn& b) { return a.title == b.title; };
+  const auto sameColumns = [](const TableColumn& a, const TableColumn& b) {
+    return a.title == b.title;
+  };
   const bool same = std::ranges::equal(model_->table(), table, sameColumns);
-  if (!same || rowsOf(model_->table()) == 0 || rowsOf(table) == 0) return setTable(std::move(table), wide);
+  if (!same || rowsOf(model_->table()) == 0 || rowsOf(table) == 0)
+    return setTable(std::move(table), wide);
   QItemSelectionModel* selection = table_->selectionModel();
   QSet<QString> selected;
-  for (const QModelIndex& row : selection->selectedRows()) selected << keyOf(model_->sourceRow(row.row()));
+  for (const QModelIndex& row : selection->selectedRows())
+    selected << keyOf(model_->sourceRow(row.row()));
   const QModelIndex current = table_->currentIndex();
-  const QString currentKey = current.isValid() ? keyOf(model_->sourceRow(current.row())) : QString();
+  const QString currentKey =
+      current.isValid() ? keyOf(model_->sourceRow(current.row())) : QString();
   const int scrolled = table_->verticalScrollBar()->value();
   model_->renewTable(std::move(table));
   fitRoom();
@@ -264,7 +281,8 @@ void TablePage::showSourceRow(std::size_t row) {
 }
 
 void TablePage::chooseExport() {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Export"), {}, tr("Comma-separated values (*.csv)"));
+  const QString path =
+      QFileDialog::getSaveFileName(this, tr("Export"), {}, tr("Comma-separated values (*.csv)"));
   if (!path.isEmpty()) exportTo(path);
 }
 

@@ -13,7 +13,8 @@ class QTableView;
 
 namespace lacuna::gui {
 
-/// A table with a title, a filter and an export. Double-click or Enter on a row names it to whoever listens.
+/// A table with a title, a filter and an export. Double-click or Enter on a row names it to whoever
+/// listens.
 class TablePage : public Page {
   Q_OBJECT
 
@@ -25,8 +26,8 @@ class TablePage : public Page {
   void addControl(QWidget* control);
   /// `wide` is the column that takes the room that is left.
   void setTable(TableData table, int wide = 0);
-  /// The same table with other figures, as of a trace that has grown. Its sorting, column widths, selection and scroll
-  /// position stay. Rows are known by their texts.
+  /// The same table with other figures, as of a trace that has grown. Its sorting, column widths,
+  /// selection and scroll position stay. Rows are known by their texts.
   void renewTable(TableData table, int wide = 0);
   /// Selects the n-th row of the data, wherever sorting has put it.
   void showSourceRow(std::size_t row);

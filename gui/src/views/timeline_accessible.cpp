@@ -19,9 +19,13 @@ class RowAccessible : public QAccessibleInterface {
  public:
   RowAccessible(TimelineView* view, std::size_t row) : view_(view), row_(row) {}
 
-  [[nodiscard]] bool isValid() const override { return view_ && view_->trace() && row_ < view_->rows().size(); }
+  [[nodiscard]] bool isValid() const override {
+    return view_ && view_->trace() && row_ < view_->rows().size();
+  }
   [[nodiscard]] QObject* object() const override { return nullptr; }
-  [[nodiscard]] QWindow* window() const override { return view_ ? view_->window()->windowHandle() : nullptr; }
+  [[nodiscard]] QWindow* window() const override {
+    return view_ ? view_->window()->windowHandle() : nullptr;
+  }
   [[nodiscard]] QAccessibleInterface* childAt(int, int) const override { return nullptr; }
   [[nodiscard]] QAccessibleInterface* parent() const override {
     return QAccessible::queryAccessibleInterface(view_.data());
@@ -70,7 +74,8 @@ class RowAccessible : public QAccessibleInterface {
     return view_->trace()->track(row().ref).lanes.size() > 1;
   }
   [[nodiscard]] bool holdsSelection() const {
-    return row().kind == Row::Kind::Track && view_->selection() && view_->selection()->track == row().ref;
+    return row().kind == Row::Kind::Track && view_->selection() &&
+           view_->selection()->track == row().ref;
   }
   [[nodiscard]] QString facts() const {
     const auto& group = view_->trace()->tracks->groups[row().ref.group];
@@ -79,13 +84,16 @@ class RowAccessible : public QAccessibleInterface {
       return tracks == 1 ? TimelineView::tr("1 track") : TimelineView::tr("%1 tracks").arg(tracks);
     }
     if (row().kind == Row::Kind::Counters)
-      return row().lanes == 1 ? TimelineView::tr("1 track") : TimelineView::tr("%1 tracks").arg(row().lanes);
+      return row().lanes == 1 ? TimelineView::tr("1 track")
+                              : TimelineView::tr("%1 tracks").arg(row().lanes);
     if (row().kind != Row::Kind::Track) return {};
     const analyzer::Track& track = group.tracks[row().ref.track];
     if (track.kind == analyzer::TrackKind::Counter) {
-      return TimelineView::tr("up to %1").arg(words(valueText(track.counter.highest(), track.unit)));
+      return TimelineView::tr("up to %1")
+          .arg(words(valueText(track.counter.highest(), track.unit)));
     }
-    return track.events == 1 ? TimelineView::tr("1 event") : TimelineView::tr("%1 events").arg(track.events);
+    return track.events == 1 ? TimelineView::tr("1 event")
+                             : TimelineView::tr("%1 events").arg(track.events);
   }
 
   QPointer<TimelineView> view_;
@@ -104,7 +112,8 @@ class TimelineAccessible : public QAccessibleWidget {
     if (index < 0 || index >= childCount()) return nullptr;
     const auto row = static_cast<std::size_t>(index);
     while (rows_.size() <= row) {
-      rows_.push_back(QAccessible::registerAccessibleInterface(new RowAccessible(view(), rows_.size())));
+      rows_.push_back(
+          QAccessible::registerAccessibleInterface(new RowAccessible(view(), rows_.size())));
     }
     return QAccessible::accessibleInterface(rows_[row]);
   }
@@ -127,7 +136,8 @@ class TimelineAccessible : public QAccessibleWidget {
   }
   [[nodiscard]] QAccessibleInterface* focusChild() const override {
     const auto row = view()->currentRow();
-    return row && view()->hasFocus() ? child(static_cast<int>(*row)) : QAccessibleWidget::focusChild();
+    return row && view()->hasFocus() ? child(static_cast<int>(*row))
+                                     : QAccessibleWidget::focusChild();
   }
 
  private:

@@ -4,8 +4,8 @@
 
 namespace lacuna::gui {
 
-/// Lets screen readers walk through the timeline: a list whose items are the rows (groups and tracks), with what is
-/// selected on them. To be called once, before a timeline is made.
+/// Lets screen readers walk through the timeline: a list whose items are the rows (groups and
+/// tracks), with what is selected on them. To be called once, before a timeline is made.
 void installTimelineAccessibility();
 
 }  // namespace lacuna::gui

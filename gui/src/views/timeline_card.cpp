@@ -31,22 +31,27 @@ QStringList ledgerLines(const TimelineLook& look, std::size_t group) {
   if (!at.lane) return {};
   const Trace& trace = *look.model.trace();
   const QString cause = words(analyzer::causeLabel(at.lane->cause));
-  QStringList lines{TimelineWords::tr("%1, %2").arg(cause, durationWords(at.lane->lane.durNs(at.event)))};
+  QStringList lines{
+      TimelineWords::tr("%1, %2").arg(cause, durationWords(at.lane->lane.durNs(at.event)))};
   const QString what = trace.name(at.lane->lane.name(at.event));
   if (!what.isEmpty()) lines << what;
   return lines << words(trace.tracks->groups[group].label);
 }
 
-QStringList eventLines(const TimelineLook& look, const Lane& lane, std::size_t event, const QString& where) {
-  const QString from = momentWords(look.model.viewport(), look.frame.canvas.width(), lane.startNs(event));
+QStringList eventLines(const TimelineLook& look, const Lane& lane, std::size_t event,
+                       const QString& where) {
+  const QString from =
+      momentWords(look.model.viewport(), look.frame.canvas.width(), lane.startNs(event));
   return {look.model.trace()->name(lane.name(event)),
           TimelineWords::tr("%1, from %2").arg(durationWords(lane.durNs(event)), from), where};
 }
 
 QStringList cellLines(const Trace& trace, const analyzer::Cell& cell, const QString& where) {
-  return {TimelineWords::tr("about %1 events").arg(words(prof::scaledCount(std::round(cell.count)))),
-          TimelineWords::tr("longest: %1, %2").arg(trace.name(cell.name), durationWords(cell.longestNs)),
-          TimelineWords::tr("%1 of this stretch is covered").arg(percentWords(cell.busy)), where};
+  return {
+      TimelineWords::tr("about %1 events").arg(words(prof::scaledCount(std::round(cell.count)))),
+      TimelineWords::tr("longest: %1, %2")
+          .arg(trace.name(cell.name), durationWords(cell.longestNs)),
+      TimelineWords::tr("%1 of this stretch is covered").arg(percentWords(cell.busy)), where};
 }
 
 QStringList trackLines(const TimelineLook& look, const Hit& hit) {
@@ -91,7 +96,8 @@ HoverCard hoverCard(const TimelineLook& look) {
   const QFontMetrics metrics(cardFont(look.font, true));
   const int most = std::min(460, within.width() - 40);
   int w = 0;
-  for (const QString& line : card.lines) w = std::max(w, std::min(most, metrics.horizontalAdvance(line)));
+  for (const QString& line : card.lines)
+    w = std::max(w, std::min(most, metrics.horizontalAdvance(line)));
   card.lineHeight = metrics.height() + 3;
   const int lineCount = static_cast<int>(card.lines.size());
   const QSize size(w + 2 * kCardPadding, lineCount * card.lineHeight + 2 * kCardPadding - 3);
@@ -100,8 +106,10 @@ HoverCard hoverCard(const TimelineLook& look) {
   const QRectF event = over ? look.eventRect(*over) : QRectF(mouse - QPointF(2, 10), QSizeF(4, 20));
   // Below the event, or above it where the window ends: never on it.
   int y = static_cast<int>(event.bottom()) + 12;
-  if (y + size.height() > within.height() - 4) y = static_cast<int>(event.top()) - size.height() - 12;
-  const int x = std::clamp(static_cast<int>(mouse.x()) + 14, 4, std::max(4, within.width() - size.width() - 8));
+  if (y + size.height() > within.height() - 4)
+    y = static_cast<int>(event.top()) - size.height() - 12;
+  const int x = std::clamp(static_cast<int>(mouse.x()) + 14, 4,
+                           std::max(4, within.width() - size.width() - 8));
   card.rect = QRect(QPoint(x, y), size);
   return card;
 }
@@ -133,7 +141,8 @@ QRegion hoverRegion(const TimelineLook& look, const HoverCard& card) {
   const QPoint at = look.pointer.mouse->toPoint();
   QRegion region(0, 0, frame.size.width(), kRulerHeight);
   region += QRect(at.x() - 2, canvas.y(), 5, canvas.height());
-  if (look.pointer.hovered) region += look.eventRect(*look.pointer.hovered).toAlignedRect().adjusted(-3, -3, 3, 3);
+  if (look.pointer.hovered)
+    region += look.eventRect(*look.pointer.hovered).toAlignedRect().adjusted(-3, -3, 3, 3);
   region += card.rect;
   // The pin of the track that the mouse is on the name of.
   const std::vector<Row>& rows = look.model.rows();

@@ -32,7 +32,8 @@ int TimelineFrame::contentBottom(const std::vector<Row>& rows) const {
 QRectF TimelineFrame::eventRect(const TimelineModel& model, const EventPlace& place) const {
   const auto [startNs, endNs] = windowOf(*model.trace(), place);
   const double left = std::max(model.viewport().pixelAt(startNs, canvas.width()), -20.0);
-  const double right = std::min(model.viewport().pixelAt(endNs, canvas.width()), canvas.width() + 20.0);
+  const double right =
+      std::min(model.viewport().pixelAt(endNs, canvas.width()), canvas.width() + 20.0);
   if (right < 0 || left > canvas.width()) return {};
   for (const Row& row : model.rows()) {
     if (row.kind != Row::Kind::Track || row.ref != place.track || place.lane >= row.lanes) continue;
@@ -44,8 +45,8 @@ QRectF TimelineFrame::eventRect(const TimelineModel& model, const EventPlace& pl
 
 Hit TimelineFrame::hitAt(const TimelineModel& model, QPointF pos) const {
   if (!model.trace() || !canvas.contains(pos.toPoint())) return {};
-  return hitTest(model.scene(scrollY, 1), pos.x() - canvas.x(), static_cast<int>(pos.y()) - canvas.y() + scrollY,
-                 canvas.width());
+  return hitTest(model.scene(scrollY, 1), pos.x() - canvas.x(),
+                 static_cast<int>(pos.y()) - canvas.y() + scrollY, canvas.width());
 }
 
 bool TimelineFrame::isAcross(QPointF pos) const {

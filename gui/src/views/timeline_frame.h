@@ -12,7 +12,8 @@
 
 namespace lacuna::gui {
 
-/// The window that the rows are seen through, in the widget's coordinates: it places things in them, and finds them.
+/// The window that the rows are seen through, in the widget's coordinates: it places things in
+/// them, and finds them.
 struct TimelineFrame {
   QSize size;       ///< of the widget
   QRect canvas;     ///< of the tracks: below the ruler, beside their names
@@ -20,7 +21,8 @@ struct TimelineFrame {
 
   [[nodiscard]] int headerWidth() const { return canvas.x(); }
   [[nodiscard]] prof::TimeNs timeAt(const Viewport& view, double x) const;
-  /// Where a moment lies across the widget; of one far outside of the canvas, some place outside of it.
+  /// Where a moment lies across the widget; of one far outside of the canvas, some place outside of
+  /// it.
   [[nodiscard]] double xOf(const Viewport& view, prof::TimeNs timeNs) const;
   /// The row that this point is beside or in, or the number of rows when there is none.
   [[nodiscard]] std::size_t rowAt(const std::vector<Row>& rows, int y) const;
@@ -29,7 +31,9 @@ struct TimelineFrame {
   /// Where the last row ends, or the window does.
   [[nodiscard]] int contentBottom(const std::vector<Row>& rows) const;
   /// For the y of a lane among the rows.
-  [[nodiscard]] bool showsLaneAt(int y) const { return y >= scrollY && y + kLanePitch <= scrollY + canvas.height(); }
+  [[nodiscard]] bool showsLaneAt(int y) const {
+    return y >= scrollY && y + kLanePitch <= scrollY + canvas.height();
+  }
   /// Empty when the event is not on screen.
   [[nodiscard]] QRectF eventRect(const TimelineModel& model, const EventPlace& place) const;
   [[nodiscard]] Hit hitAt(const TimelineModel& model, QPointF pos) const;

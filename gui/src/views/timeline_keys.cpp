@@ -74,7 +74,9 @@ void TimelineView::moveRow(int step) {
   const auto last = static_cast<std::ptrdiff_t>(rows().size()) - 1;
   if (first > last) return;
   const auto from = currentRow();
-  const std::ptrdiff_t to = from ? static_cast<std::ptrdiff_t>(*from) + step : step > 0 ? first : last;
+  const std::ptrdiff_t to = from       ? static_cast<std::ptrdiff_t>(*from) + step
+                            : step > 0 ? first
+                                       : last;
   const Row& row = rows()[static_cast<std::size_t>(std::clamp(to, first, last))];
   const RowKey key{row.kind, row.ref};
   scroll_->setValue(scrollTo(rows(), {&key, 1}, scroll_->value(), height() - kRulerHeight));
@@ -96,11 +98,14 @@ void TimelineView::extendArea(int step) {
     areaAnchor_ = event.startNs;
     return setArea(event);
   }
-  const prof::TimeWindow from = selection_.area.value_or(prof::TimeWindow{momentOfInterest(), momentOfInterest()});
-  if (areaAnchor_ != from.endNs) areaAnchor_ = from.startNs;  // one made by the mouse grows at its end
+  const prof::TimeWindow from =
+      selection_.area.value_or(prof::TimeWindow{momentOfInterest(), momentOfInterest()});
+  if (areaAnchor_ != from.endNs)
+    areaAnchor_ = from.startNs;  // one made by the mouse grows at its end
   const TimeNs edge = areaAnchor_ == from.startNs ? from.endNs : from.startNs;
   const Viewport& view = viewport();
-  const auto by = std::max<TimeNs>(1, static_cast<TimeNs>(kKeyStretch * static_cast<double>(view.spanNs())));
+  const auto by =
+      std::max<TimeNs>(1, static_cast<TimeNs>(kKeyStretch * static_cast<double>(view.spanNs())));
   const TimeNs to = std::clamp(edge + step * by, view.trace().startNs, view.trace().endNs);
   const prof::TimeWindow stretch{std::min(areaAnchor_, to), std::max(areaAnchor_, to)};
   setArea(to == areaAnchor_ ? std::nullopt : std::optional(stretch));
@@ -119,11 +124,15 @@ void TimelineView::measure() {
 void TimelineView::jumpToBookmark(int step) {
   if (bookmarks().empty()) return;
   std::vector<Bookmark> marks = bookmarks();
-  std::sort(marks.begin(), marks.end(), [](const Bookmark& a, const Bookmark& b) { return a.timeNs < b.timeNs; });
+  std::sort(marks.begin(), marks.end(),
+            [](const Bookmark& a, const Bookmark& b) { return a.timeNs < b.timeNs; });
   const TimeNs from = momentOfInterest();
-  const auto past = [&](const Bookmark& mark) { return step > 0 ? mark.timeNs <= from : mark.timeNs < from; };
+  const auto past = [&](const Bookmark& mark) {
+    return step > 0 ? mark.timeNs <= from : mark.timeNs < from;
+  };
   const auto count = static_cast<std::ptrdiff_t>(marks.size());
-  const std::ptrdiff_t next = std::partition_point(marks.begin(), marks.end(), past) - marks.begin();
+  const std::ptrdiff_t next =
+      std::partition_point(marks.begin(), marks.end(), past) - marks.begin();
   const std::ptrdiff_t to = (step > 0 ? next : next + count - 1) % count;
   const Bookmark& mark = marks[static_cast<std::size_t>(to)];
   const Viewport& view = viewport();
@@ -186,7 +195,8 @@ bool TimelineView::navigate(const QKeyEvent& event) {
       return true;
     case Qt::Key_PageUp:
     case Qt::Key_PageDown:
-      scroll_->setValue(scroll_->value() + (event.key() == Qt::Key_PageUp ? -1 : 1) * scroll_->pageStep());
+      scroll_->setValue(scroll_->value() +
+                        (event.key() == Qt::Key_PageUp ? -1 : 1) * scroll_->pageStep());
       return true;
     case Qt::Key_Home:
       fit();

@@ -20,8 +20,12 @@ struct TimelineLook {
   QFont font;  ///< the widget's
   bool dark = true;
 
-  [[nodiscard]] double xOf(prof::TimeNs timeNs) const { return frame.xOf(model.viewport(), timeNs); }
-  [[nodiscard]] QRectF eventRect(const EventPlace& place) const { return frame.eventRect(model, place); }
+  [[nodiscard]] double xOf(prof::TimeNs timeNs) const {
+    return frame.xOf(model.viewport(), timeNs);
+  }
+  [[nodiscard]] QRectF eventRect(const EventPlace& place) const {
+    return frame.eventRect(model, place);
+  }
 };
 
 }  // namespace lacuna::gui

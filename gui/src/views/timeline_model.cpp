@@ -65,7 +65,8 @@ void TimelineModel::toggle(const Row& row, bool pin) {
 void TimelineModel::toggleAllGroups() {
   RowOptions options = options_;
   if (options.collapsedGroups.empty()) {
-    for (std::size_t g = 0; trace_ && g < trace_->tracks->groups.size(); ++g) options.collapsedGroups.insert(g);
+    for (std::size_t g = 0; trace_ && g < trace_->tracks->groups.size(); ++g)
+      options.collapsedGroups.insert(g);
   } else {
     options.collapsedGroups.clear();
   }
@@ -84,7 +85,8 @@ void TimelineModel::toggleQuiet() {
 
 std::optional<int> TimelineModel::laneY(const EventPlace& place) const {
   for (const Row& row : rows_) {
-    if (row.kind == Row::Kind::Track && row.ref == place.track) return row.y + place.lane * kLanePitch;
+    if (row.kind == Row::Kind::Track && row.ref == place.track)
+      return row.y + place.lane * kLanePitch;
   }
   return std::nullopt;
 }

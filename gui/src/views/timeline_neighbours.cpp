@@ -15,8 +15,10 @@ using analyzer::Lane;
 
 namespace {
 
-/// The event of a lane at a moment, or the first after both it and `notBefore`, if it begins in view.
-std::optional<std::size_t> shownFrom(const Lane& lane, prof::TimeNs at, prof::TimeNs notBefore, const Viewport& view) {
+/// The event of a lane at a moment, or the first after both it and `notBefore`, if it begins in
+/// view.
+std::optional<std::size_t> shownFrom(const Lane& lane, prof::TimeNs at, prof::TimeNs notBefore,
+                                     const Viewport& view) {
   std::size_t event = lane.at(at);
   if (event == Lane::kNone) event = lane.lowerBound(notBefore);
   if (event >= lane.size() || lane.startNs(event) >= view.endNs()) return std::nullopt;
@@ -40,7 +42,8 @@ std::vector<EventPlace> lanesOfRows(const std::vector<Row>& rows) {
 
 std::optional<EventPlace> eventBeside(const Trace& trace, const EventPlace& place, int step) {
   const auto next = static_cast<std::ptrdiff_t>(place.event) + step;
-  if (next < 0 || next >= static_cast<std::ptrdiff_t>(laneOf(trace, place).size())) return std::nullopt;
+  if (next < 0 || next >= static_cast<std::ptrdiff_t>(laneOf(trace, place).size()))
+    return std::nullopt;
   return EventPlace{place.track, place.lane, static_cast<std::size_t>(next)};
 }
 
@@ -55,7 +58,8 @@ std::optional<EventPlace> eventNested(const Trace& trace, const EventPlace& plac
   return EventPlace{place.track, to, event};
 }
 
-std::optional<EventPlace> eventAcross(const TimelineModel& model, const EventPlace& place, int step) {
+std::optional<EventPlace> eventAcross(const TimelineModel& model, const EventPlace& place,
+                                      int step) {
   const Lane& from = laneOf(*model.trace(), place);
   const prof::TimeNs at = from.startNs(place.event) + from.durNs(place.event) / 2;
   const Viewport& view = model.viewport();
@@ -64,7 +68,8 @@ std::optional<EventPlace> eventAcross(const TimelineModel& model, const EventPla
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     if (lanes[i].track == place.track && lanes[i].lane == place.lane) here = i;
   }
-  for (std::size_t i = here + static_cast<std::size_t>(step); i < lanes.size(); i += static_cast<std::size_t>(step)) {
+  for (std::size_t i = here + static_cast<std::size_t>(step); i < lanes.size();
+       i += static_cast<std::size_t>(step)) {
     const Lane& lane = laneOf(*model.trace(), lanes[i]);
     if (const auto event = shownFrom(lane, at, std::max(at, view.startNs()), view)) {
       return EventPlace{lanes[i].track, lanes[i].lane, *event};

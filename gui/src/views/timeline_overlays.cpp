@@ -42,7 +42,8 @@ class OverlayPainter {
  private:
   void paintBand(prof::TimeWindow window, Colour tint, const QString& caption);
   void paintCaption(const QRectF& band, Colour tint, const QString& caption);
-  /// Where the caption of a band goes: below the tracks, or over them where it hides no name, if there is such a place.
+  /// Where the caption of a band goes: below the tracks, or over them where it hides no name, if
+  /// there is such a place.
   [[nodiscard]] QRectF captionRect(const QRectF& band, int width);
   /// For the name of an event, or of a group that reaches over the tracks.
   [[nodiscard]] bool hidesName(const QRectF& place);
@@ -70,7 +71,9 @@ void OverlayPainter::paintBands() {
   for (std::size_t i = 0; i < std::min(chosen.highlights.size(), kMostBands); ++i) {
     paintBand(chosen.highlights[i], theme_.warn, chosen.caption);
   }
-  if (chosen.area) paintBand(*chosen.area, theme_.accent, durationWords(chosen.area->endNs - chosen.area->startNs));
+  if (chosen.area)
+    paintBand(*chosen.area, theme_.accent,
+              durationWords(chosen.area->endNs - chosen.area->startNs));
 }
 
 void OverlayPainter::paintBand(prof::TimeWindow window, Colour tint, const QString& caption) {
@@ -80,7 +83,8 @@ void OverlayPainter::paintBand(prof::TimeWindow window, Colour tint, const QStri
   const double right = std::min(view.pixelAt(window.endNs, canvas.width()), canvas.width() + 10.0);
   if (right < 0 || left > canvas.width()) return;
   const int bottom = look_.frame.contentBottom(look_.model.rows());
-  const QRectF band(canvas.x() + left, canvas.y(), std::max(1.0, right - left), bottom - canvas.y());
+  const QRectF band(canvas.x() + left, canvas.y(), std::max(1.0, right - left),
+                    bottom - canvas.y());
   painter_.fillRect(band, rgb(tint, 36));
   paintUpright(painter_, QRectF(band.left(), band.top(), 1, band.height()), rgb(tint, 200));
   paintUpright(painter_, QRectF(band.right(), band.top(), 1, band.height()), rgb(tint, 200));
@@ -101,7 +105,8 @@ QRectF OverlayPainter::captionRect(const QRectF& band, int width) {
   const int bottom = look_.frame.contentBottom(look_.model.rows());
   const double lowest = std::min<double>(bottom + 6, canvas.bottom() - 6 - kCaptionHeight);
   QRectF tag(band.center().x() - width / 2.0, lowest, width, kCaptionHeight);
-  for (int n = 0; n < kCaptionPlaces && tag.top() >= canvas.y(); ++n, tag.translate(0, -kCaptionStep)) {
+  for (int n = 0; n < kCaptionPlaces && tag.top() >= canvas.y();
+       ++n, tag.translate(0, -kCaptionStep)) {
     if (!hidesName(tag)) return tag;
   }
   tag.moveTop(lowest);
@@ -127,8 +132,10 @@ void OverlayPainter::paintLine(double left, const QColor& colour) {
 }
 
 void OverlayPainter::paintLines() {
-  if (look_.selection.cursorMark) paintLine(look_.xOf(*look_.selection.cursorMark) - 0.5, rgb(theme_.accent, 150));
-  for (const Bookmark& mark : look_.model.bookmarks()) paintLine(look_.xOf(mark.timeNs) - 1, rgb(theme_.warn, 140));
+  if (look_.selection.cursorMark)
+    paintLine(look_.xOf(*look_.selection.cursorMark) - 0.5, rgb(theme_.accent, 150));
+  for (const Bookmark& mark : look_.model.bookmarks())
+    paintLine(look_.xOf(mark.timeNs) - 1, rgb(theme_.warn, 140));
   const auto& mouse = look_.pointer.mouse;
   if (mouse && look_.frame.canvas.contains(mouse->toPoint())) {
     paintLine(std::floor(mouse->x()), rgb(theme_.text, 60));

@@ -43,7 +43,8 @@ QLineEdit* input(const QString& what, QWidget* parent) {
 prof::TimeWindow withStep(prof::TimeWindow place, const analyzer::Analysis& analysis) {
   if (place.endNs > place.startNs) return place;
   for (const analyzer::Step& step : analysis.steps.all) {
-    if (step.startNs <= place.startNs && place.startNs < step.endNs) return {step.startNs, step.endNs};
+    if (step.startNs <= place.startNs && place.startNs < step.endNs)
+      return {step.startNs, step.endNs};
   }
   const prof::TimeNs half = analysis.stepNs() / 2;
   return {place.startNs - half, place.startNs + half};
@@ -98,8 +99,8 @@ TimelinePage::TimelinePage(Desk& desk, QWidget* parent) : Page(parent), desk_(de
   });
   connect(filter_, &QLineEdit::returnPressed, view_, qOverload<>(&QWidget::setFocus));
   for (QLineEdit* field : {filter_, search_}) {
-    connect(new QShortcut(Qt::Key_Escape, field, nullptr, nullptr, Qt::WidgetShortcut), &QShortcut::activated, this,
-            [this, field] {
+    connect(new QShortcut(Qt::Key_Escape, field, nullptr, nullptr, Qt::WidgetShortcut),
+            &QShortcut::activated, this, [this, field] {
               field->clear();
               view_->setFocus();
             });
@@ -107,14 +108,15 @@ TimelinePage::TimelinePage(Desk& desk, QWidget* parent) : Page(parent), desk_(de
   connect(search_, &QLineEdit::textChanged, this, &TimelinePage::searchFor);
   connect(search_, &QLineEdit::returnPressed, this, [this] { findNext(true); });
   const auto key = [&](const QKeySequence& keys, auto&& act) {
-    connect(new QShortcut(keys, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut), &QShortcut::activated, this,
-            act);
+    connect(new QShortcut(keys, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut),
+            &QShortcut::activated, this, act);
   };
   key(QKeySequence(Qt::SHIFT | Qt::Key_Return), [this] { findNext(false); });
   key(QKeySequence(Qt::Key_F3), [this] { findNext(true); });
   key(QKeySequence(Qt::SHIFT | Qt::Key_F3), [this] { findNext(false); });
   const auto viewKey = [&](Qt::Key k, auto&& act) {
-    connect(new QShortcut(k, view_, nullptr, nullptr, Qt::WidgetShortcut), &QShortcut::activated, this, act);
+    connect(new QShortcut(k, view_, nullptr, nullptr, Qt::WidgetShortcut), &QShortcut::activated,
+            this, act);
   };
   viewKey(Qt::Key_L, [this] { followLink(); });
   viewKey(Qt::Key_B, [this] { toggleBookmark(); });
@@ -124,8 +126,10 @@ TimelinePage::TimelinePage(Desk& desk, QWidget* parent) : Page(parent), desk_(de
 }
 
 void TimelinePage::connectDesk() {
-  connect(view_, &TimelineView::areaChanged, this, [this] { Q_EMIT desk_.stretchSelected(view_->area()); });
-  connect(view_, &TimelineView::momentPicked, this, [this](prof::TimeNs at) { Q_EMIT desk_.momentPicked(at, this); });
+  connect(view_, &TimelineView::areaChanged, this,
+          [this] { Q_EMIT desk_.stretchSelected(view_->area()); });
+  connect(view_, &TimelineView::momentPicked, this,
+          [this](prof::TimeNs at) { Q_EMIT desk_.momentPicked(at, this); });
   connect(finding_, &FindingPanel::playWanted, &desk_, &Desk::changeWanted);
   connect(&desk_, &Desk::momentPicked, this, [this](prof::TimeNs at, const QObject* by) {
     if (by != this) view_->setCursorMark(at);
@@ -157,7 +161,8 @@ QWidget* TimelinePage::makeSide(QWidget* parent) {
   title_ = label({}, "heading", side);
   title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);  // kernel names have no end
   side->setMaximumWidth(kWidestSide);
-  hint_ = label(tr("Click an event to see everything the trace knows about it. Drag on the ruler to sum up a stretch."),
+  hint_ = label(tr("Click an event to see everything the trace knows about it. Drag on the ruler "
+                   "to sum up a stretch."),
                 "dim", side);
   details_ = new DetailsModel(this);
   table_ = makeTable(details_, tr("Details of the selected event"), side);
@@ -174,7 +179,8 @@ QWidget* TimelinePage::makeSide(QWidget* parent) {
   connect(finding_, &FindingPanel::closed, this, [this] { view_->setHighlights({}, {}); });
   connect(finding_, &FindingPanel::placeWanted, this, [this](const FindingPlace& place) {
     view_->setHighlights(std::vector(view_->highlights()), place.what);
-    view_->setViewport(view_->viewport().showing(place.window, kFindingShare), TimelineView::Move::Jump);
+    view_->setViewport(view_->viewport().showing(place.window, kFindingShare),
+                       TimelineView::Move::Jump);
     view_->showRows(place.rows);
   });
   column->addWidget(table_, 1);
@@ -232,8 +238,8 @@ void TimelinePage::showSelection() {
   const analyzer::Lane& lane = track.lanes[static_cast<std::size_t>(place->lane)];
   const prof::StringId name = lane.name(place->event);
   title_->setText(trace->name(name));
-  const auto row =
-      analyzer::findEvent(*trace->store, track, lane.startNs(place->event), lane.durNs(place->event), name);
+  const auto row = analyzer::findEvent(*trace->store, track, lane.startNs(place->event),
+                                       lane.durNs(place->event), name);
   details_->show(trace, row);
   fitDetails();
   findLinks(row);
@@ -245,11 +251,14 @@ void TimelinePage::fitDetails() {
   table_->setColumnWidth(0, std::min(table_->columnWidth(0), table_->viewport()->width() / 2));
 }
 
-std::vector<Bookmark>::iterator TimelinePage::near(std::vector<Bookmark>& marks, prof::TimeNs at) const {
-  const auto reach = static_cast<prof::TimeNs>(kBookmarkReach * view_->viewport().nsPerPixel(view_->canvasWidth()));
+std::vector<Bookmark>::iterator TimelinePage::near(std::vector<Bookmark>& marks,
+                                                   prof::TimeNs at) const {
+  const auto reach = static_cast<prof::TimeNs>(kBookmarkReach *
+                                               view_->viewport().nsPerPixel(view_->canvasWidth()));
   const auto distance = [at](const Bookmark& mark) { return std::abs(mark.timeNs - at); };
   const auto nearest = std::min_element(
-      marks.begin(), marks.end(), [&](const Bookmark& a, const Bookmark& b) { return distance(a) < distance(b); });
+      marks.begin(), marks.end(),
+      [&](const Bookmark& a, const Bookmark& b) { return distance(a) < distance(b); });
   return nearest != marks.end() && distance(*nearest) <= reach ? nearest : marks.end();
 }
 
@@ -284,8 +293,9 @@ void TimelinePage::askForNote() {
   const auto same = near(marks, at);
   const bool there = same != marks.end();
   bool wanted = false;
-  const QString note = QInputDialog::getText(this, tr("Note"), tr("What is to be remembered here"), QLineEdit::Normal,
-                                             there ? same->note : QString(), &wanted);
+  const QString note =
+      QInputDialog::getText(this, tr("Note"), tr("What is to be remembered here"),
+                            QLineEdit::Normal, there ? same->note : QString(), &wanted);
   if (wanted && (there || !note.isEmpty())) setNote(there ? same->timeNs : at, note);
 }
 
@@ -293,7 +303,8 @@ Figures TimelinePage::figures() const {
   const TracePtr& trace = view_->trace();
   if (!trace) return {};
   const Viewport& shown = view_->viewport();
-  const prof::TimeWindow window = view_->area().value_or(prof::TimeWindow{shown.startNs(), shown.endNs()});
+  const prof::TimeWindow window =
+      view_->area().value_or(prof::TimeWindow{shown.startNs(), shown.endNs()});
   QString out = QStringLiteral("group,track,depth,name,start_ns,dur_ns\n");
   int rows = 0;
   bool inGroups = false;  // what is pinned above them comes again
@@ -301,22 +312,25 @@ Figures TimelinePage::figures() const {
     inGroups = inGroups || row.kind == Row::Kind::Group;
     if (!inGroups || row.kind != Row::Kind::Track) continue;
     const analyzer::Track& track = trace->track(row.ref);
-    const QString where = csvCell(QString::fromStdString(trace->tracks->groups[row.ref.group].label)) +
-                          QLatin1Char(',') + csvCell(QString::fromStdString(track.label));
+    const QString where =
+        csvCell(QString::fromStdString(trace->tracks->groups[row.ref.group].label)) +
+        QLatin1Char(',') + csvCell(QString::fromStdString(track.label));
     for (int n = 0; n < row.lanes; ++n) {
       const analyzer::Lane& lane = track.lanes[static_cast<std::size_t>(n)];
-      for (std::size_t i = lane.lowerBound(window.startNs); i < lane.size() && lane.startNs(i) < window.endNs; ++i) {
+      for (std::size_t i = lane.lowerBound(window.startNs);
+           i < lane.size() && lane.startNs(i) < window.endNs; ++i) {
         if (++rows > mostCsvRows_) return {out, mostCsvRows_};
         out += QStringLiteral("%1,%2,%3,%4,%5\n")
-                   .arg(where, QString::number(n), csvCell(trace->name(lane.name(i))), QString::number(lane.startNs(i)),
-                        QString::number(lane.durNs(i)));
+                   .arg(where, QString::number(n), csvCell(trace->name(lane.name(i))),
+                        QString::number(lane.startNs(i)), QString::number(lane.durNs(i)));
       }
     }
   }
   return {out};
 }
 
-void TimelinePage::showEvidence(const std::vector<prof::TimeWindow>& windows, const QString& caption) {
+void TimelinePage::showEvidence(const std::vector<prof::TimeWindow>& windows,
+                                const QString& caption) {
   if (windows.empty() || !view_->trace()) return;
   finding_->clear();
   view_->setHighlights(windows, caption);
@@ -324,13 +338,15 @@ void TimelinePage::showEvidence(const std::vector<prof::TimeWindow>& windows, co
   view_->setFocus();
 }
 
-void TimelinePage::showFinding(const analyzer::Finding& finding, const analyzer::Analysis& analysis) {
+void TimelinePage::showFinding(const analyzer::Finding& finding,
+                               const analyzer::Analysis& analysis) {
   if (finding.evidence.empty() || !view_->trace()) return;
   std::vector<prof::TimeWindow> windows;
   std::vector<FindingPlace> places;
   for (const analyzer::Evidence& e : finding.evidence) {
     windows.push_back({e.startNs, e.endNs});
-    places.push_back({withStep(windows.back(), analysis), rowsOf(*view_->trace()->tracks, e), words(e.what)});
+    places.push_back(
+        {withStep(windows.back(), analysis), rowsOf(*view_->trace()->tracks, e), words(e.what)});
   }
   view_->setHighlights(std::move(windows), places[0].what);
   finding_->setFinding(finding, std::move(places), !analysis.steps.all.empty());

@@ -41,8 +41,8 @@ class TimelinePage : public Page {
   [[nodiscard]] QLineEdit* search() const { return search_; }
   [[nodiscard]] QLineEdit* filter() const { return filter_; }
   [[nodiscard]] QString searchResult() const;
-  using CountMatches =
-      std::function<std::uint64_t(const analyzer::TrackSet&, const analyzer::NameMatches&, const analyzer::Progress&)>;
+  using CountMatches = std::function<std::uint64_t(
+      const analyzer::TrackSet&, const analyzer::NameMatches&, const analyzer::Progress&)>;
   /// The function that counts the events found: analyzer::countMatches unless set otherwise.
   void setCountMatches(CountMatches count) { countMatches_ = std::move(count); }
   [[nodiscard]] bool busy() const override {
@@ -51,13 +51,15 @@ class TimelinePage : public Page {
 
   /// Shows stretches with a caption, and moves to the first.
   void showEvidence(const std::vector<prof::TimeWindow>& windows, const QString& caption);
-  /// The same for a finding, which stays beside the picture with its fix and its gain until it is closed. A moment is
-  /// shown with the step that it lies in.
+  /// The same for a finding, which stays beside the picture with its fix and its gain until it is
+  /// closed. A moment is shown with the step that it lies in.
   void showFinding(const analyzer::Finding& finding, const analyzer::Analysis& analysis);
   [[nodiscard]] FindingPanel* finding() const { return finding_; }
-  /// Looks for the next event whose name contains the searched text, off the GUI's thread, and selects it.
+  /// Looks for the next event whose name contains the searched text, off the GUI's thread, and
+  /// selects it.
   void findNext(bool forward);
-  /// Finds out what matches, on a thread of its own, and reports how far that is; calls off the search before.
+  /// Finds out what matches, on a thread of its own, and reports how far that is; calls off the
+  /// search before.
   void searchFor(const QString& text);
   /// From a launch to its work, or back.
   void followLink();

@@ -15,7 +15,8 @@ namespace lacuna::gui {
 
 class TimelinePicture;
 
-/// Bands, lines, outlines and arrows over the tracks. Captions keep clear of the names on the base picture.
+/// Bands, lines, outlines and arrows over the tracks. Captions keep clear of the names on the base
+/// picture.
 void paintOverlays(QPainter& painter, const TimelineLook& look, TimelinePicture& base);
 /// The names of the rows that `stale` touches.
 void paintRowNames(QPainter& painter, const TimelineLook& look, const QRegion& stale);
@@ -23,12 +24,13 @@ void paintRuler(QPainter& painter, const TimelineLook& look);
 
 /// A name across the tracks that follow.
 inline bool isHeading(const Row& row) {
-  return row.kind == Row::Kind::Group || row.kind == Row::Kind::PinHeader || row.kind == Row::Kind::Counters;
+  return row.kind == Row::Kind::Group || row.kind == Row::Kind::PinHeader ||
+         row.kind == Row::Kind::Counters;
 }
 inline constexpr int kHeadingLeft = 26;
 
-/// A narrow and high rectangle, piece by piece: Qt wakes its threads for more than 95 rows, which costs many times what
-/// it takes to paint a line.
+/// A narrow and high rectangle, piece by piece: Qt wakes its threads for more than 95 rows, which
+/// costs many times what it takes to paint a line.
 template <class Paint>
 void inShortPieces(const QRectF& rect, Paint&& paint) {
   constexpr double kRows = 64;

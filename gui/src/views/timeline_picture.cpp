@@ -28,7 +28,8 @@ void TimelinePicture::render(const TimelineLook& look, double scale) {
 
 void TimelinePicture::renderTracks(const TimelineLook& look, QImage& picture, double scale) {
   const QRect& canvas = look.frame.canvas;
-  const QSize size(std::max(1, qRound(canvas.width() * scale)), std::max(1, qRound(canvas.height() * scale)));
+  const QSize size(std::max(1, qRound(canvas.width() * scale)),
+                   std::max(1, qRound(canvas.height() * scale)));
   if (picture.size() != size) picture = QImage(size, QImage::Format_RGB32);
   labels_.clear();
   labelScale_ = scale;
@@ -36,7 +37,8 @@ void TimelinePicture::renderTracks(const TimelineLook& look, QImage& picture, do
   if (!trace) return picture.fill(rgb(theme(look.dark).window));
   const Canvas pixels{reinterpret_cast<Colour*>(picture.bits()), size.width(), size.height(),
                       static_cast<int>(picture.bytesPerLine() / 4)};
-  renderer_.render(look.model.scene(look.frame.scrollY, scale), trace->styles(look.dark), pixels, labels_);
+  renderer_.render(look.model.scene(look.frame.scrollY, scale), trace->styles(look.dark), pixels,
+                   labels_);
   renderLedgers(look, pixels, scale);
 }
 
@@ -73,14 +75,16 @@ void TimelinePicture::paintShapes(QPainter& painter, const TimelineLook& look) {
   painter.restore();
 }
 
-void TimelinePicture::paintPixels(QPainter& painter, const TimelineFrame& frame, const QRegion& region) const {
+void TimelinePicture::paintPixels(QPainter& painter, const TimelineFrame& frame,
+                                  const QRegion& region) const {
   const QRect& canvas = frame.canvas;
   const double scale = base_.devicePixelRatio();
   const QRegion all(QRect(QPoint(), frame.size));
   if (region == all || !hasWholePixels(scale)) return painter.drawImage(canvas.topLeft(), base_);
   for (const QRect& part : region) {
     inShortPieces(part & canvas, [&](const QRectF& shown) {
-      painter.drawImage(shown, base_, QRectF((shown.topLeft() - canvas.topLeft()) * scale, shown.size() * scale));
+      painter.drawImage(shown, base_,
+                        QRectF((shown.topLeft() - canvas.topLeft()) * scale, shown.size() * scale));
     });
   }
 }

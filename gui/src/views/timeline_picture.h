@@ -15,14 +15,16 @@ class QRegion;
 
 namespace lacuna::gui {
 
-/// The base picture: the tracks with the names on their events. It is kept, and drawn anew once it is stale.
+/// The base picture: the tracks with the names on their events. It is kept, and drawn anew once it
+/// is stale.
 class TimelinePicture {
  public:
   void setTrace(const TracePtr& trace) { labelPainter_.setTrace(trace); }
   void invalidate() { stale_ = true; }
   /// Draws it now, at this many device pixels per pixel.
   void render(const TimelineLook& look, double scale);
-  /// Paints the parts of `region`, from a fresh picture; all as shapes and texts where those are kept.
+  /// Paints the parts of `region`, from a fresh picture; all as shapes and texts where those are
+  /// kept.
   void paint(QPainter& painter, const TimelineLook& look, const QRegion& region);
   /// For the name of an event, at a place in the canvas.
   [[nodiscard]] bool hasNameOn(const QRectF& place);

@@ -10,7 +10,8 @@
 
 namespace lacuna::gui {
 
-/// Mouse and wheel over the timeline: where they are, what lies there, and what they are about to do.
+/// Mouse and wheel over the timeline: where they are, what lies there, and what they are about to
+/// do.
 struct TimelinePointer {
   enum class Drag { None, Maybe, Pan, Area, HeaderWidth };
 

@@ -15,7 +15,8 @@
 #include "timeline/text.h"
 #include "views/timeline_page.h"
 
-// The questions of the page to the trace, off the GUI's thread: links, names that match, sums of a stretch.
+// The questions of the page to the trace, off the GUI's thread: links, names that match, sums of a
+// stretch.
 
 namespace lacuna::gui {
 
@@ -64,12 +65,14 @@ void TimelinePage::findLinks(const analyzer::EventRef& event) {
       [trace = view_->trace(), event](const Job::Wanted& wanted) {
         const analyzer::Links& links = trace->store->links();
         std::vector<analyzer::EventRef> others;
-        const bool work = event.table == Table::Kernel || event.table == Table::Memcpy || event.table == Table::Memset;
+        const bool work = event.table == Table::Kernel || event.table == Table::Memcpy ||
+                          event.table == Table::Memset;
         if (work) {
           if (const auto launch = links.launchOf(event)) others.push_back(launch);
           const std::uint32_t op = links.operatorOf(event);
           const analyzer::EventRef around{Table::Range, op};
-          if (op != analyzer::Links::kNone && (others.empty() || others[0] != around)) others.push_back(around);
+          if (op != analyzer::Links::kNone && (others.empty() || others[0] != around))
+            others.push_back(around);
         } else if (event.table == Table::Range || event.table == Table::ApiCall) {
           others = links.launchedBy(event, kMostLinks);
           if (others.empty() && event.table == Table::Range && wanted()) {
@@ -81,7 +84,8 @@ void TimelinePage::findLinks(const analyzer::EventRef& event) {
         std::vector<EventPlace> places;
         for (const analyzer::EventRef& other : others) {
           if (!wanted()) break;
-          if (const auto at = analyzer::locate(*trace->store, *trace->tracks, other)) places.push_back(placeOf(*at));
+          if (const auto at = analyzer::locate(*trace->store, *trace->tracks, other))
+            places.push_back(placeOf(*at));
         }
         return places;
       },
@@ -93,7 +97,8 @@ void TimelinePage::findLinks(const analyzer::EventRef& event) {
 
 void TimelinePage::findArguments(const analyzer::EventRef& event) {
   argumentJob_.start(
-      this, [trace = view_->trace(), event](const Job::Wanted&) { return argumentsOf(*trace, event); },
+      this,
+      [trace = view_->trace(), event](const Job::Wanted&) { return argumentsOf(*trace, event); },
       [this](const DetailRows& rows) {
         details_->append(rows);
         if (!rows.empty()) fitDetails();
@@ -124,25 +129,26 @@ void TimelinePage::searchFor(const QString& text) {
   setFound(tr("Searching…"));
   searched_ = view_->trace();
   searching_ = true;
-  searchJob_.start(
-      [this, trace = view_->trace(), part = text.toStdString(), count = countMatches_](const LongJob::Turn& turn) {
-        const auto names = std::make_shared<const analyzer::NameMatches>(
-            analyzer::matchNames(*trace->store, part, [&] { return turn.wanted(); }));
-        if (!turn.wanted()) return;
-        const auto showProgress = [this](double share) {
-          setFound(tr("Searching… %1 %").arg(static_cast<int>(share * 100)));
-        };
-        const std::uint64_t events = count(*trace->tracks, *names, turn.progress(showProgress));
-        turn.post([this, names, events] { showFound(names, events); });
-      });
+  searchJob_.start([this, trace = view_->trace(), part = text.toStdString(),
+                    count = countMatches_](const LongJob::Turn& turn) {
+    const auto names = std::make_shared<const analyzer::NameMatches>(
+        analyzer::matchNames(*trace->store, part, [&] { return turn.wanted(); }));
+    if (!turn.wanted()) return;
+    const auto showProgress = [this](double share) {
+      setFound(tr("Searching… %1 %").arg(static_cast<int>(share * 100)));
+    };
+    const std::uint64_t events = count(*trace->tracks, *names, turn.progress(showProgress));
+    turn.post([this, names, events] { showFound(names, events); });
+  });
 }
 
 void TimelinePage::showFound(const Matches& names, std::uint64_t events) {
   searching_ = false;
   if (events > 0) matches_ = names;
-  setFound(events == 0   ? tr("No event has such a name")
-           : events == 1 ? tr("1 event, Enter to go there")
-                         : tr("%1 events, Enter for the next").arg(words(prof::scaledCount(events))));
+  setFound(events == 0 ? tr("No event has such a name")
+           : events == 1
+               ? tr("1 event, Enter to go there")
+               : tr("%1 events, Enter for the next").arg(words(prof::scaledCount(events))));
   if (const auto forward = std::exchange(wantedNext_, std::nullopt)) goToMatch(*forward);
   Q_EMIT searched();
 }
@@ -165,12 +171,14 @@ void TimelinePage::goToMatch(bool forward) {
   const prof::TimeNs from = forward ? view_->viewport().startNs() - 1 : view_->viewport().endNs();
   findJob_.start(
       this,
-      [trace = view_->trace(), names = matches_, from, selected = view_->selection(), forward](const Job::Wanted& w) {
+      [trace = view_->trace(), names = matches_, from, selected = view_->selection(),
+       forward](const Job::Wanted& w) {
         if (!selected) return analyzer::nextMatch(*trace->tracks, *names, from, forward, w);
         return analyzer::nextMatch(*trace->tracks, *names, eventOf(*selected), forward, w);
       },
       [this, trace = view_->trace(), forward](const std::optional<analyzer::TrackEvent>& hit) {
-        if (trace != view_->trace()) return findNext(forward);  // it has grown since, and has other places
+        if (trace != view_->trace())
+          return findNext(forward);  // it has grown since, and has other places
         if (hit) view_->reveal(placeOf(*hit));
       });
 }
@@ -184,7 +192,8 @@ void TimelinePage::showArea() {
   if (!area) sums_->setTable({});
   if (!area || !view_->trace()) return;
   // The sums of a trace that grows stay until the new ones are there.
-  const bool same = sums_->rows() > 0 && summed_.startNs == area->startNs && summed_.endNs == area->endNs;
+  const bool same =
+      sums_->rows() > 0 && summed_.startNs == area->startNs && summed_.endNs == area->endNs;
   if (!same) areaTitle_->setText(tr("Summing up…"));
   areaJob_.start(
       this,
@@ -197,11 +206,13 @@ void TimelinePage::showArea() {
 void TimelinePage::showSums(const analyzer::AreaStats& stats) {
   summed_ = stats.window;
   const auto duration = [](std::int64_t ns) { return QString::fromStdString(prof::timeText(ns)); };
-  QStringList lines{tr("<b>%1 selected</b>").arg(duration(stats.window.endNs - stats.window.startNs))};
+  QStringList lines{
+      tr("<b>%1 selected</b>").arg(duration(stats.window.endNs - stats.window.startNs))};
   for (const analyzer::BusySum& sum : stats.busy) {
     if (sum.device) {
       lines << tr("%1: busy %2, idle %3")
-                   .arg(QString::fromStdString(sum.label).toHtmlEscaped(), duration(sum.busyNs), duration(sum.idleNs));
+                   .arg(QString::fromStdString(sum.label).toHtmlEscaped(), duration(sum.busyNs),
+                        duration(sum.idleNs));
     }
   }
   if (stats.overlapNs > 0) lines << tr("queues overlap for %1").arg(duration(stats.overlapNs));

@@ -52,12 +52,14 @@ void paintHeading(QPainter& painter, const TimelineLook& look, const Row& row, c
                    painter.fontMetrics().elidedText(name, Qt::ElideRight, room));
 }
 
-void paintPlainName(QPainter& painter, const TimelineLook& look, const Row& row, const QRect& rect) {
+void paintPlainName(QPainter& painter, const TimelineLook& look, const Row& row,
+                    const QRect& rect) {
   const QRect place(kNameLeft, rect.y(), look.frame.headerWidth() - 42, rect.height());
   painter.drawText(place, Qt::AlignVCenter, nameOfRow(*look.model.trace(), row));
 }
 
-void paintQuietName(QPainter& painter, const TimelineLook& look, const Row& row, const QRect& rect) {
+void paintQuietName(QPainter& painter, const TimelineLook& look, const Row& row,
+                    const QRect& rect) {
   const Theme& t = theme(look.dark);
   painter.setPen(rgb(t.dim));
   paintTriangle(painter, QPointF(22, rect.center().y() + 1), !row.collapsed, rgb(t.dim));
@@ -65,18 +67,20 @@ void paintQuietName(QPainter& painter, const TimelineLook& look, const Row& row,
   painter.fillRect(rect.x(), rect.bottom(), rect.width(), 1, rgb(t.grid));
 }
 
-void paintCounterName(QPainter& painter, const Theme& t, const analyzer::Track& track, const QRect& place,
-                      const QString& label) {
+void paintCounterName(QPainter& painter, const Theme& t, const analyzer::Track& track,
+                      const QRect& place, const QString& label) {
   painter.drawText(QRect(place.x(), place.y() + 5, place.width(), 16), Qt::AlignVCenter, label);
   QFont font = painter.font();
   font.setPixelSize(10);
   painter.setFont(font);
   painter.setPen(rgb(t.dim));
-  painter.drawText(QRect(place.x(), place.y() + 22, place.width(), 14), Qt::AlignVCenter,
-                   TimelineWords::tr("up to %1").arg(words(valueText(track.counter.highest(), track.unit))));
+  painter.drawText(
+      QRect(place.x(), place.y() + 22, place.width(), 14), Qt::AlignVCenter,
+      TimelineWords::tr("up to %1").arg(words(valueText(track.counter.highest(), track.unit))));
 }
 
-void paintTrackName(QPainter& painter, const TimelineLook& look, const Row& row, const QRect& rect) {
+void paintTrackName(QPainter& painter, const TimelineLook& look, const Row& row,
+                    const QRect& rect) {
   const Theme& t = theme(look.dark);
   const analyzer::Track& track = look.model.trace()->track(row.ref);
   const bool counter = track.kind == analyzer::TrackKind::Counter;
@@ -88,9 +92,12 @@ void paintTrackName(QPainter& painter, const TimelineLook& look, const Row& row,
   const bool pin = row.pinned || (mouse && rect.contains(mouse->toPoint()));
   const int headerWidth = look.frame.headerWidth();
   const QRect place(kNameLeft, rect.y(), headerWidth - 34 - (pin ? kPinWidth : 8), lineHeight);
-  const QString label = painter.fontMetrics().elidedText(words(track.label), Qt::ElideMiddle, place.width());
-  counter ? paintCounterName(painter, t, track, place, label) : painter.drawText(place, Qt::AlignVCenter, label);
-  const QPointF centre(headerWidth - kPinWidth / 2.0 - 1, rect.y() + std::min(lineHeight, 24) / 2.0);
+  const QString label =
+      painter.fontMetrics().elidedText(words(track.label), Qt::ElideMiddle, place.width());
+  counter ? paintCounterName(painter, t, track, place, label)
+          : painter.drawText(place, Qt::AlignVCenter, label);
+  const QPointF centre(headerWidth - kPinWidth / 2.0 - 1,
+                       rect.y() + std::min(lineHeight, 24) / 2.0);
   if (pin) paintPin(painter, centre, row.pinned, t);
   painter.fillRect(rect.x(), rect.bottom(), rect.width(), 1, rgb(t.grid));
 }
@@ -107,9 +114,11 @@ void paintRowName(QPainter& painter, const TimelineLook& look, const Row& row, c
   paintTrackName(painter, look, row, rect);
 }
 
-void paintMark(QPainter& painter, const TimelineLook& look, const Row& row, bool chosen, const QRect& rect) {
+void paintMark(QPainter& painter, const TimelineLook& look, const Row& row, bool chosen,
+               const QRect& rect) {
   const std::vector<RowKey>& marks = look.selection.marked;
-  const bool marked = std::find(marks.begin(), marks.end(), RowKey{row.kind, row.ref}) != marks.end();
+  const bool marked =
+      std::find(marks.begin(), marks.end(), RowKey{row.kind, row.ref}) != marks.end();
   if (!marked && !chosen) return;
   const Theme& t = theme(look.dark);
   painter.fillRect(rect.x(), rect.y(), kMarkWidth, rect.height(), rgb(chosen ? t.accent : t.warn));
@@ -131,7 +140,8 @@ void paintRowNames(QPainter& painter, const TimelineLook& look, const QRegion& s
     const QRect rect(0, reached.y(), headerWidth, reached.height());
     if (rect.bottom() < canvas.y()) continue;
     if (rect.top() > size.height()) break;
-    if (rect.top() < 0 && keepsShapes(painter)) continue;  // shapes are not clipped: its name would lie outside
+    if (rect.top() < 0 && keepsShapes(painter))
+      continue;  // shapes are not clipped: its name would lie outside
     if (!stale.intersects(isHeading(row) ? reached : rect)) continue;
     paintRowName(painter, look, row, rect);
     paintMark(painter, look, row, current && &row == &look.model.rows()[*current], rect);

@@ -33,16 +33,19 @@ std::vector<NoteTag> noteTags(const TimelineLook& look, const QFontMetrics& metr
   std::vector<NoteTag> tags;
   for (const Bookmark& mark : look.model.bookmarks()) {
     const double x = look.xOf(mark.timeNs);
-    if (x >= canvas.x() - 1 && x <= canvas.right()) tags.push_back({QRectF(x, 0, 0, kRulerHeight), mark.note});
+    if (x >= canvas.x() - 1 && x <= canvas.right())
+      tags.push_back({QRectF(x, 0, 0, kRulerHeight), mark.note});
   }
-  std::sort(tags.begin(), tags.end(), [](const NoteTag& a, const NoteTag& b) { return a.place.x() < b.place.x(); });
+  std::sort(tags.begin(), tags.end(),
+            [](const NoteTag& a, const NoteTag& b) { return a.place.x() < b.place.x(); });
   // A note reaches to the next flag at most.
   for (std::size_t n = 0; n < tags.size(); ++n) {
     NoteTag& tag = tags[n];
     const double end = n + 1 < tags.size() ? tags[n + 1].place.x() : canvas.right() + 1;
     const auto room = static_cast<int>(end - tag.place.x()) - kNoteLeft - kNoteGap;
     tag.text = room > 0 ? metrics.elidedText(tag.text, Qt::ElideRight, room) : QString();
-    if (!tag.text.isEmpty()) tag.place.setWidth(kNoteLeft + metrics.horizontalAdvance(tag.text) + kNoteGap);
+    if (!tag.text.isEmpty())
+      tag.place.setWidth(kNoteLeft + metrics.horizontalAdvance(tag.text) + kNoteGap);
   }
   return tags;
 }
@@ -58,7 +61,8 @@ void paintTicks(QPainter& painter, const TimelineLook& look, const std::vector<N
     const bool taken = std::any_of(notes.begin(), notes.end(), [&](const NoteTag& note) {
       return !note.text.isEmpty() && note.place.intersects(place);
     });
-    if (!taken && place.right() <= canvas.right() + 1) painter.drawText(QPointF(place.x(), 19), label);
+    if (!taken && place.right() <= canvas.right() + 1)
+      painter.drawText(QPointF(place.x(), 19), label);
   }
 }
 
@@ -100,8 +104,9 @@ void paintRuler(QPainter& painter, const TimelineLook& look) {
   font.setPixelSize(11);
   painter.setFont(font);
   painter.setPen(rgb(t.dim));
-  painter.drawText(QRect(12, 0, look.frame.headerWidth() - 20, kRulerHeight), Qt::AlignVCenter,
-                   TimelineWords::tr("%1 shown").arg(durationWords(look.model.viewport().spanNs())));
+  painter.drawText(
+      QRect(12, 0, look.frame.headerWidth() - 20, kRulerHeight), Qt::AlignVCenter,
+      TimelineWords::tr("%1 shown").arg(durationWords(look.model.viewport().spanNs())));
   painter.setClipRect(canvas.x(), 0, canvas.width(), kRulerHeight);
   const std::vector<NoteTag> notes = noteTags(look, painter.fontMetrics());
   paintTicks(painter, look, notes);

@@ -9,7 +9,8 @@ namespace lacuna::gui {
 
 namespace {
 
-/// The same event in the same trace with more in it: a range around it may have moved it a lane down.
+/// The same event in the same trace with more in it: a range around it may have moved it a lane
+/// down.
 std::optional<EventPlace> movedPlace(const Trace& from, const EventPlace& place, const Trace& to) {
   const analyzer::Track& was = from.track(place.track);
   const analyzer::Lane& lane = was.lanes[static_cast<std::size_t>(place.lane)];
@@ -20,11 +21,14 @@ std::optional<EventPlace> movedPlace(const Trace& from, const EventPlace& place,
       const analyzer::Track& track = group.tracks[t];
       // The process of a thread may become known late.
       const bool otherProcess = track.process != was.process && !was.thread && !was.queue;
-      if (track.kind != was.kind || track.thread != was.thread || track.queue != was.queue || otherProcess) continue;
+      if (track.kind != was.kind || track.thread != was.thread || track.queue != was.queue ||
+          otherProcess)
+        continue;
       for (std::size_t n = 0; n < track.lanes.size(); ++n) {
         const std::size_t i = track.lanes[n].at(start);
         if (i == analyzer::Lane::kNone || track.lanes[n].startNs(i) != start ||
-            track.lanes[n].durNs(i) != lane.durNs(place.event) || track.lanes[n].name(i) != lane.name(place.event))
+            track.lanes[n].durNs(i) != lane.durNs(place.event) ||
+            track.lanes[n].name(i) != lane.name(place.event))
           continue;
         return EventPlace{{g, t}, static_cast<int>(n), i};
       }

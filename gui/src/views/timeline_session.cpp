@@ -13,14 +13,16 @@ namespace lacuna::gui {
 
 namespace {
 
-/// Which rows are folded or pinned: "group", "quiet", "counters", "track" or "pin", with the keys of group and track.
+/// Which rows are folded or pinned: "group", "quiet", "counters", "track" or "pin", with the keys
+/// of group and track.
 QStringList savedRows(const analyzer::TrackSet& tracks, const RowOptions& options) {
   QStringList out;
   const auto add = [&](const char* what, std::size_t g, const std::string& track) {
     out << QString::fromLatin1(what) << words(keyOf(tracks.groups[g])) << words(track);
   };
   const auto addTracks = [&](const char* what, const std::set<TrackRef>& refs) {
-    for (const TrackRef& ref : refs) add(what, ref.group, keyOf(tracks.groups[ref.group].tracks[ref.track]));
+    for (const TrackRef& ref : refs)
+      add(what, ref.group, keyOf(tracks.groups[ref.group].tracks[ref.track]));
   };
   for (const std::size_t g : options.collapsedGroups) add("group", g, {});
   for (const std::size_t g : options.quietShown) add("quiet", g, {});
@@ -68,7 +70,8 @@ void TimelinePage::restoreAppearance(const QSettings& settings) {
 void TimelinePage::saveSession(QSettings& settings) const {
   const analyzer::TrackSet& tracks = *view_->trace()->tracks;
   const prof::TimeNs zero = tracks.span.startNs;
-  settings.setValue(QStringLiteral("start"), static_cast<qlonglong>(view_->viewport().startNs() - zero));
+  settings.setValue(QStringLiteral("start"),
+                    static_cast<qlonglong>(view_->viewport().startNs() - zero));
   settings.setValue(QStringLiteral("span"), static_cast<qlonglong>(view_->viewport().spanNs()));
   QStringList marks;
   for (const Bookmark& mark : view_->bookmarks()) {
@@ -83,10 +86,12 @@ void TimelinePage::restoreSession(const QSettings& settings) {
   const prof::TimeNs zero = tracks.span.startNs;
   const auto start = settings.value(QStringLiteral("start")).toLongLong() + zero;
   const auto span = settings.value(QStringLiteral("span")).toLongLong();
-  if (span > 0) view_->setViewport(view_->viewport().showing({start, start + span}), TimelineView::Move::Jump);
+  if (span > 0)
+    view_->setViewport(view_->viewport().showing({start, start + span}), TimelineView::Move::Jump);
   std::vector<Bookmark> marks;
   for (const QString& mark : settings.value(QStringLiteral("bookmarks")).toStringList()) {
-    marks.push_back({mark.section(QLatin1Char(' '), 0, 0).toLongLong() + zero, mark.section(QLatin1Char(' '), 1)});
+    marks.push_back({mark.section(QLatin1Char(' '), 0, 0).toLongLong() + zero,
+                     mark.section(QLatin1Char(' '), 1)});
   }
   view_->setBookmarks(std::move(marks));
   view_->setRowOptions(restoredRows(tracks, settings.value(QStringLiteral("rows")).toStringList()));

@@ -19,14 +19,17 @@ namespace lacuna::gui {
 
 namespace {
 
-constexpr double kFewPixels = 8;    // too few to see an event
-constexpr double kAroundShort = 8;  // of its length, to be shown on both sides of one that was too short
+constexpr double kFewPixels = 8;  // too few to see an event
+constexpr double kAroundShort =
+    8;  // of its length, to be shown on both sides of one that was too short
 constexpr double kAroundLong = 0.1;
 
 }  // namespace
 
-TimelineView::TimelineView(QWidget* parent) : QWidget(parent), scroll_(new QScrollBar(Qt::Vertical, this)) {
-  installTimelineAccessibility();  // first: whoever asks for the view's tree before gets, and keeps, one without tracks
+TimelineView::TimelineView(QWidget* parent)
+    : QWidget(parent), scroll_(new QScrollBar(Qt::Vertical, this)) {
+  installTimelineAccessibility();  // first: whoever asks for the view's tree before gets, and
+                                   // keeps, one without tracks
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
   setAttribute(Qt::WA_OpaquePaintEvent);
@@ -228,7 +231,8 @@ void TimelineView::reveal(const EventPlace& place) {
   revealLane(place);
   const prof::TimeWindow window = windowOf(*trace(), place);
   const Viewport& view = viewport();
-  const double pixels = static_cast<double>(window.endNs - window.startNs) / view.nsPerPixel(canvasWidth());
+  const double pixels =
+      static_cast<double>(window.endNs - window.startNs) / view.nsPerPixel(canvasWidth());
   const bool inside = window.startNs >= view.startNs() && window.endNs <= view.endNs();
   if (pixels < kFewPixels || pixels > canvasWidth()) {
     setViewport(view.showing(window, pixels < kFewPixels ? kAroundShort : kAroundLong), Move::Jump);
@@ -251,7 +255,9 @@ void TimelineView::scrollToLane(const EventPlace& place) {
 prof::TimeNs TimelineView::momentOfInterest() const {
   const TimelineFrame at = frame();
   const Viewport& view = viewport();
-  const auto shown = [&](prof::TimeNs moment) { return moment >= view.startNs() && moment < view.endNs(); };
+  const auto shown = [&](prof::TimeNs moment) {
+    return moment >= view.startNs() && moment < view.endNs();
+  };
   const auto& mouse = pointer_.mouse;
   if (mouse && at.isAcross(*mouse) && !pointer_.byKeys) return at.timeAt(view, mouse->x());
   if (selection_.cursorMark && shown(*selection_.cursorMark)) return *selection_.cursorMark;
@@ -264,7 +270,8 @@ prof::TimeNs TimelineView::momentOfInterest() const {
 
 QRect TimelineView::canvasRect() const {
   const int bar = scroll_->isVisibleTo(this) ? scroll_->width() : 0;
-  return {headerWidth_, kRulerHeight, std::max(1, width() - headerWidth_ - bar), std::max(1, height() - kRulerHeight)};
+  return {headerWidth_, kRulerHeight, std::max(1, width() - headerWidth_ - bar),
+          std::max(1, height() - kRulerHeight)};
 }
 
 int TimelineView::canvasWidth() const {

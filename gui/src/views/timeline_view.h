@@ -22,9 +22,9 @@ class QScrollBar;
 
 namespace lacuna::gui {
 
-/// The timeline: a ruler, track names, and the tracks themselves. The base picture is drawn when the viewport, the rows
-/// or the size change; whatever follows the mouse is drawn over it. The widget changes its parts as mouse, keys and
-/// other views ask, and announces what has changed.
+/// The timeline: a ruler, track names, and the tracks themselves. The base picture is drawn when
+/// the viewport, the rows or the size change; whatever follows the mouse is drawn over it. The
+/// widget changes its parts as mouse, keys and other views ask, and announces what has changed.
 class TimelineView : public QWidget {
   Q_OBJECT
 
@@ -32,8 +32,8 @@ class TimelineView : public QWidget {
   explicit TimelineView(QWidget* parent = nullptr);
 
   void setTrace(const TracePtr& trace);
-  /// The same trace with more in it. All settings stay, and the ledgers stay until there are new ones. A view that
-  /// reached the end goes on reaching it.
+  /// The same trace with more in it. All settings stay, and the ledgers stay until there are new
+  /// ones. A view that reached the end goes on reaching it.
   void setGrown(const TracePtr& trace);
   void setDark(bool dark);
   /// Strips to show below the names of their devices; null for none.
@@ -74,9 +74,11 @@ class TimelineView : public QWidget {
   /// Collapses all groups, or opens them.
   void toggleAllGroups();
   [[nodiscard]] QString rowName(const Row& row) const;
-  /// Moves the end of the selected stretch; the first time takes the selected event's, or begins one.
+  /// Moves the end of the selected stretch; the first time takes the selected event's, or begins
+  /// one.
   void extendArea(int step);
-  /// From now on the selected stretch reaches from the selected event to each one selected next; or no longer.
+  /// From now on the selected stretch reaches from the selected event to each one selected next; or
+  /// no longer.
   void measure();
   [[nodiscard]] bool measuring() const { return selection_.measuredFrom.has_value(); }
   /// To the next one, or the one before; after the last comes the first.
@@ -91,15 +93,17 @@ class TimelineView : public QWidget {
   void toggleQuiet();
   /// Stretches shown as evidence, with the word that goes with them.
   void setHighlights(std::vector<prof::TimeWindow> windows, const QString& caption);
-  [[nodiscard]] const std::vector<prof::TimeWindow>& highlights() const { return selection_.highlights; }
+  [[nodiscard]] const std::vector<prof::TimeWindow>& highlights() const {
+    return selection_.highlights;
+  }
   /// Opens what hides these rows, scrolls to them, and marks them until the highlights are gone.
   void showRows(const std::vector<RowKey>& rows);
   [[nodiscard]] const std::vector<RowKey>& markedRows() const { return selection_.marked; }
   /// Events that the selected one is joined to by an arrow.
   void setLinks(std::vector<EventPlace> links);
   [[nodiscard]] const std::vector<EventPlace>& links() const { return selection_.links; }
-  /// Under the mouse, unless keys were used since; else the cursor's mark, the selected event's beginning, or the
-  /// middle of what is shown.
+  /// Under the mouse, unless keys were used since; else the cursor's mark, the selected event's
+  /// beginning, or the middle of what is shown.
   [[nodiscard]] prof::TimeNs momentOfInterest() const;
   /// A moment that other pages look at, too.
   void setCursorMark(std::optional<prof::TimeNs> timeNs);
@@ -172,7 +176,8 @@ class TimelineView : public QWidget {
   void measureTo(const EventPlace& other);
   void selectNeighbour(int step);
   void selectNested(int step);
-  /// From the selected event to what lies at its time in the lane above or below, in other tracks too.
+  /// From the selected event to what lies at its time in the lane above or below, in other tracks
+  /// too.
   void selectAcross(int step);
   /// The event in the middle of what is shown, for those who have selected none.
   void selectSomething();
@@ -189,8 +194,9 @@ class TimelineView : public QWidget {
   bool dark_ = true;
   prof::TimeNs areaAnchor_ = 0;  ///< the end of the selected stretch that keys leave where it is
   QString announced_;
-  std::optional<HoverCard> nextCard_;  ///< laid out for the next picture, until something else changes
-  QRegion hoverPainted_;               ///< of the last picture
+  std::optional<HoverCard>
+      nextCard_;          ///< laid out for the next picture, until something else changes
+  QRegion hoverPainted_;  ///< of the last picture
 };
 
 }  // namespace lacuna::gui

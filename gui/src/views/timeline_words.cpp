@@ -50,7 +50,8 @@ QString nameOfEvent(const Trace& trace, const EventPlace& place) {
 
 QString momentWords(const Viewport& view, int width, prof::TimeNs timeNs) {
   const auto pixelNs = static_cast<prof::TimeNs>(view.nsPerPixel(width));
-  return words(momentText(timeNs - view.trace().startNs, std::clamp<prof::TimeNs>(pixelNs, 1, 1000)));
+  return words(
+      momentText(timeNs - view.trace().startNs, std::clamp<prof::TimeNs>(pixelNs, 1, 1000)));
 }
 
 QString wordsForNoRows(const TimelineModel& model) {

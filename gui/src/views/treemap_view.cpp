@@ -36,26 +36,32 @@ QString countWords(std::size_t count) {
 }
 
 QString blocksWords(std::size_t count) {
-  return count == 1 ? TreemapView::tr("1 block") : TreemapView::tr("%1 blocks").arg(countWords(count));
+  return count == 1 ? TreemapView::tr("1 block")
+                    : TreemapView::tr("%1 blocks").arg(countWords(count));
 }
 
-/// A name at the left that is cut where it must be, and at the right the first of some amounts that has room beside it.
-void paintHeader(QPainter& painter, const QRectF& place, const QString& name, const QStringList& amounts) {
+/// A name at the left that is cut where it must be, and at the right the first of some amounts that
+/// has room beside it.
+void paintHeader(QPainter& painter, const QRectF& place, const QString& name,
+                 const QStringList& amounts) {
   const QFontMetrics metrics = painter.fontMetrics();
   const int room = static_cast<int>(place.width()) - 2 * kPad;
-  const auto needed = [&](const QString& amount) { return metrics.horizontalAdvance(amount) + 2 * kPad; };
+  const auto needed = [&](const QString& amount) {
+    return metrics.horizontalAdvance(amount) + 2 * kPad;
+  };
   const auto fits = [&](const QString& amount) {
     return metrics.horizontalAdvance(name) + needed(amount) <= room || room >= 3 * needed(amount);
   };
   const auto amount = std::find_if(amounts.begin(), amounts.end(), fits);
   const QRectF text = place.adjusted(kPad, 0, -kPad, 0);
   const int left = amount == amounts.end() ? room : room - needed(*amount);
-  painter.drawText(text, Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(name, Qt::ElideMiddle, left));
+  painter.drawText(text, Qt::AlignVCenter | Qt::AlignLeft,
+                   metrics.elidedText(name, Qt::ElideMiddle, left));
   if (amount != amounts.end()) painter.drawText(text, Qt::AlignVCenter | Qt::AlignRight, *amount);
 }
 
-/// A name and below it an amount, each where it has room: less than some letters of a name mean nothing, and less than
-/// an amount misleads.
+/// A name and below it an amount, each where it has room: less than some letters of a name mean
+/// nothing, and less than an amount misleads.
 void paintLabel(QPainter& painter, const QRectF& tile, const QString& name, const QString& amount) {
   const int room = static_cast<int>(tile.width()) - 2 * kPad;
   if (room < kLeastRoom || tile.height() < kLine) return;
@@ -63,7 +69,8 @@ void paintLabel(QPainter& painter, const QRectF& tile, const QString& name, cons
   QString shown = metrics.elidedText(name, Qt::ElideMiddle, room);
   if (shown != name && shown.size() < kFewestLetters) shown.clear();
   double top = tile.y() + 2;
-  for (const QString& line : {shown, metrics.horizontalAdvance(amount) <= room ? amount : QString()}) {
+  for (const QString& line :
+       {shown, metrics.horizontalAdvance(amount) <= room ? amount : QString()}) {
     if (line.isEmpty() || top + kLine > tile.bottom() + 1) continue;
     painter.drawText(QRectF(tile.x() + kPad, top, room, kLine), Qt::AlignVCenter, line);
     top += kLine;
@@ -83,11 +90,13 @@ void TreemapView::setMoment(std::shared_ptr<const analyzer::MemoryMoment> moment
   tree_ = moment_ ? groupBlocks(moment_->live) : BlockTree();
   QStringList roles;
   for (const RoleGroup& role : tree_.roles) {
-    roles
-        << tr("%1 %2 (%3)").arg(words(analyzer::roleWords(role.role)), bytesWords(role.bytes), countWords(role.count));
+    roles << tr("%1 %2 (%3)")
+                 .arg(words(analyzer::roleWords(role.role)), bytesWords(role.bytes),
+                      countWords(role.count));
   }
   setAccessibleDescription(moment_ ? tr("%1 in %2: %3")
-                                         .arg(bytesWords(moment_->bytes), blocksWords(moment_->live.size()),
+                                         .arg(bytesWords(moment_->bytes),
+                                              blocksWords(moment_->live.size()),
                                               roles.join(QStringLiteral(", ")))
                                    : QString());
   layOut();
@@ -113,23 +122,28 @@ void TreemapView::resizeEvent(QResizeEvent*) {
 }
 
 std::size_t TreemapView::shown() const {
-  return static_cast<std::size_t>(std::count_if(tiles_.begin(), tiles_.end(),
-                                                [](const MapTile& tile) { return tile.kind == MapTile::Kind::Block; }));
+  return static_cast<std::size_t>(
+      std::count_if(tiles_.begin(), tiles_.end(),
+                    [](const MapTile& tile) { return tile.kind == MapTile::Kind::Block; }));
 }
 
 QString TreemapView::nameOf(const MapTile& tile) const {
   using Kind = MapTile::Kind;
   if (tile.kind == Kind::Role) return words(analyzer::roleWords(tile.role));
   if (tile.kind == Kind::Rest)
-    return tile.group ? tr("%1 more").arg(countWords(tile.count)) : tr("%1 smaller").arg(countWords(tile.count));
-  if (tile.kind != Kind::Block) return tr("%1 ×%2").arg(originOf(*tile.group), countWords(tile.count));
+    return tile.group ? tr("%1 more").arg(countWords(tile.count))
+                      : tr("%1 smaller").arg(countWords(tile.count));
+  if (tile.kind != Kind::Block)
+    return tr("%1 ×%2").arg(originOf(*tile.group), countWords(tile.count));
   const analyzer::LiveTensor& tensor = moment_->live[tree_.order[tile.first]].tensor;
-  const QString name = words(analyzer::headOf(tensor.tensor.empty() ? tensor.op : tensor.tensor, kLongestName));
+  const QString name =
+      words(analyzer::headOf(tensor.tensor.empty() ? tensor.op : tensor.tensor, kLongestName));
   return name.isEmpty() ? tr("(unnamed)") : name;
 }
 
 QString TreemapView::originOf(const BlockGroup& group) const {
-  return group.name.empty() ? tr("(unnamed, of %1)").arg(bytesWords(tree_.sizes[group.first])) : words(group.name);
+  return group.name.empty() ? tr("(unnamed, of %1)").arg(bytesWords(tree_.sizes[group.first]))
+                            : words(group.name);
 }
 
 QString TreemapView::describe(const MapTile& tile) const {
@@ -139,14 +153,15 @@ QString TreemapView::describe(const MapTile& tile) const {
   if (tile.kind == Kind::Block) return tr("%1, %2, %3").arg(nameOf(tile), role, bytes);
   const QString blocks = blocksWords(tile.count);
   if (tile.kind == Kind::Role) return tr("%1: %2, %3").arg(role, blocks, bytes);
-  const QString largest =
-      bytesWords(*std::max_element(tree_.sizes.begin() + static_cast<std::ptrdiff_t>(tile.first),
-                                   tree_.sizes.begin() + static_cast<std::ptrdiff_t>(tile.first + tile.count)));
+  const QString largest = bytesWords(*std::max_element(
+      tree_.sizes.begin() + static_cast<std::ptrdiff_t>(tile.first),
+      tree_.sizes.begin() + static_cast<std::ptrdiff_t>(tile.first + tile.count)));
   if (tile.group == nullptr)
     return tr("%1: %2 of smaller origins, %3, the largest %4").arg(role, blocks, bytes, largest);
   const QString name = originOf(*tile.group);
-  return tile.kind == Kind::Rest ? tr("%1, %2: %3 more, %4, the largest %5").arg(name, role, blocks, bytes, largest)
-                                 : tr("%1, %2: %3, %4, the largest %5").arg(name, role, blocks, bytes, largest);
+  return tile.kind == Kind::Rest
+             ? tr("%1, %2: %3 more, %4, the largest %5").arg(name, role, blocks, bytes, largest)
+             : tr("%1, %2: %3, %4, the largest %5").arg(name, role, blocks, bytes, largest);
 }
 
 double TreemapView::markedShare(const MapTile& tile) const {
@@ -188,7 +203,8 @@ void TreemapView::paintRole(QPainter& painter, const MapTile& tile) const {
 
 void TreemapView::paintOrigin(QPainter& painter, const MapTile& tile) const {
   const bool faint = !marked_.empty() && markedShare(tile) == 0;
-  const Colour fill = mix(theme(dark_).panel, roleColour(tile.role, dark_), faint ? kFaint * kFrame : kFrame);
+  const Colour fill =
+      mix(theme(dark_).panel, roleColour(tile.role, dark_), faint ? kFaint * kFrame : kFrame);
   painter.fillRect(rectOf(tile.place).adjusted(0, 0, -1, -1), rgb(fill));
   painter.setPen(rgb(inkOn(fill)));
   paintHeader(painter, rectOf(tile.header), nameOf(tile), {bytesWords(tile.bytes)});
@@ -214,8 +230,9 @@ void TreemapView::paintBlocks(QPainter& painter, const MapTile& tile) const {
 
 const MapTile* TreemapView::at(QPointF pos) const {
   // The tiles in a frame come after it.
-  const auto found = std::find_if(tiles_.rbegin(), tiles_.rend(),
-                                  [&](const MapTile& tile) { return rectOf(tile.place).contains(pos); });
+  const auto found = std::find_if(tiles_.rbegin(), tiles_.rend(), [&](const MapTile& tile) {
+    return rectOf(tile.place).contains(pos);
+  });
   return found == tiles_.rend() ? nullptr : &*found;
 }
 
@@ -224,13 +241,15 @@ void TreemapView::mousePressEvent(QMouseEvent* event) {
   if (tile == nullptr) return;
   const auto from = tree_.order.begin() + static_cast<std::ptrdiff_t>(tile->first);
   // The list has the largest first.
-  Q_EMIT blockClicked(static_cast<int>(*std::min_element(from, from + static_cast<std::ptrdiff_t>(tile->count))));
+  Q_EMIT blockClicked(
+      static_cast<int>(*std::min_element(from, from + static_cast<std::ptrdiff_t>(tile->count))));
 }
 
 bool TreemapView::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
   auto* help = static_cast<QHelpEvent*>(event);
-  if (const MapTile* tile = at(help->pos())) QToolTip::showText(help->globalPos(), tipWords(describe(*tile)), this);
+  if (const MapTile* tile = at(help->pos()))
+    QToolTip::showText(help->globalPos(), tipWords(describe(*tile)), this);
   return true;
 }
 

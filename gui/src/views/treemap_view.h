@@ -12,8 +12,9 @@
 
 namespace lacuna::gui {
 
-/// The memory that is alive at a moment. Each block has an area in proportion to its size, coloured by role. With many
-/// blocks, those of one origin are in a frame. Blocks too small to be seen share a tile that shows how many they are.
+/// The memory that is alive at a moment. Each block has an area in proportion to its size, coloured
+/// by role. With many blocks, those of one origin are in a frame. Blocks too small to be seen share
+/// a tile that shows how many they are.
 class TreemapView : public QWidget {
   Q_OBJECT
 

@@ -56,7 +56,8 @@ std::string fewDigits(double value, double base, std::span<const std::string_vie
 /// In two units; what is left of the smaller one is cut.
 std::string longTime(double seconds, std::string_view sign) {
   const auto whole = static_cast<std::int64_t>(seconds);
-  if (seconds < kManyMinutesInSeconds) return fmt::format("{}{} min {:02} s", sign, whole / 60, whole % 60);
+  if (seconds < kManyMinutesInSeconds)
+    return fmt::format("{}{} min {:02} s", sign, whole / 60, whole % 60);
   return fmt::format("{}{} h {:02} min", sign, whole / 3600, whole / 60 % 60);
 }
 
@@ -65,7 +66,8 @@ std::string longTime(double seconds, std::string_view sign) {
 std::string amounts::timeText(double ns) {
   constexpr double kSecond = 1e9;
   const double seconds = std::abs(ns) / kSecond;
-  return seconds < kManySeconds ? threeDigits(ns, kThousand, kTimeUnits) : longTime(seconds, ns < 0 ? "-" : "");
+  return seconds < kManySeconds ? threeDigits(ns, kThousand, kTimeUnits)
+                                : longTime(seconds, ns < 0 ? "-" : "");
 }
 
 std::string amounts::bytesText(double bytes) {
@@ -108,7 +110,8 @@ std::string roundBytesText(double bytes) {
 
 std::string bytesAxisText(double bytes, double top) {
   const std::size_t unit = scaled(top, kKibi, std::size(kByteUnits), 1).unit;
-  return fmt::format("{:.4g}{}", bytes / std::pow(kKibi, static_cast<double>(unit)), kByteUnits[unit]);
+  return fmt::format("{:.4g}{}", bytes / std::pow(kKibi, static_cast<double>(unit)),
+                     kByteUnits[unit]);
 }
 
 }  // namespace lacuna::prof

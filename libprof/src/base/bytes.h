@@ -14,7 +14,8 @@ namespace lacuna::prof::base {
 
 using Bytes = std::vector<std::byte>;
 
-/// Appends little-endian numbers and short texts to a buffer. (Lacuna runs on little-endian machines only.)
+/// Appends little-endian numbers and short texts to a buffer. (Lacuna runs on little-endian
+/// machines only.)
 class ByteWriter {
  public:
   explicit ByteWriter(Bytes& out) : out_(out) {}
@@ -40,7 +41,8 @@ class ByteWriter {
   Bytes& out_;
 };
 
-/// Takes numbers out of a buffer. Past the end it answers zeros and ok() turns false, so a caller checks once.
+/// Takes numbers out of a buffer. Past the end it answers zeros and ok() turns false, so a caller
+/// checks once.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> in) : in_(in) {}

@@ -35,14 +35,16 @@ Status createDraft(const std::filesystem::path& draft) {
   return fd >= 0 ? Status() : cannotBeWritten(draft, errno);
 }
 
-Status publishDraft(const std::filesystem::path& draft, const std::filesystem::path& path, Existing existing) {
+Status publishDraft(const std::filesystem::path& draft, const std::filesystem::path& path,
+                    Existing existing) {
   if (const int code = draftToDisk(draft); code != 0) return cannotBeWritten(path, code);
   if (Status placed = placeFile(draft, path, existing); !placed.ok()) return placed;
   const int code = base::folderToDisk(path);
   return code == 0 ? Status() : cannotBeWritten(path, code);
 }
 
-Result<std::filesystem::path> publishDraftFree(const std::filesystem::path& draft, const FileNames& names) {
+Result<std::filesystem::path> publishDraftFree(const std::filesystem::path& draft,
+                                               const FileNames& names) {
   if (const int code = draftToDisk(draft); code != 0) return cannotBeWritten(names(0), code);
   Result<std::filesystem::path> placed = placeFileFree(draft, names);
   if (!placed.ok()) return placed;

@@ -22,7 +22,8 @@ Error fileError(const char* doing, const std::filesystem::path& path, int code) 
 }
 
 /// Writes all of the pieces at `offset`; answers 0 or an errno.
-int writeAll(int fd, std::uint64_t offset, std::span<const std::byte> head, std::span<const std::byte> body) {
+int writeAll(int fd, std::uint64_t offset, std::span<const std::byte> head,
+             std::span<const std::byte> body) {
   const std::size_t total = head.size() + body.size();
   std::size_t done = 0;
   while (done < total) {
@@ -53,7 +54,8 @@ int toDisk(int fd) {
 int folderToDisk(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   const FileHandle handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // One that may be written and not read cannot be opened, and that is no reason to lose what was written.
+  // One that may be written and not read cannot be opened, and that is no reason to lose what was
+  // written.
   if (handle.get() < 0) return errno == EACCES || errno == ENOTDIR ? 0 : errno;
   return toDisk(handle.get());
 }
@@ -66,13 +68,16 @@ InputFile::InputFile(std::filesystem::path path, FileHandle handle)
     : path_(std::move(path)), handle_(std::move(handle)) {}
 
 InputFile::InputFile(InputFile&& other) noexcept
-    : path_(std::move(other.path_)), handle_(std::move(other.handle_)), bytesRead_(other.bytesRead()) {}
+    : path_(std::move(other.path_)),
+      handle_(std::move(other.handle_)),
+      bytesRead_(other.bytesRead()) {}
 
 Result<InputFile> InputFile::open(const std::filesystem::path& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return fileError("open", path, errno);
   // To open a pipe would wait for a writer.
-  if (!S_ISREG(info.st_mode)) return Error{fmt::format("cannot open {}: it is not a regular file", path.string())};
+  if (!S_ISREG(info.st_mode))
+    return Error{fmt::format("cannot open {}: it is not a regular file", path.string())};
   FileHandle handle(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (handle.get() < 0) return fileError("open", path, errno);
   return InputFile(path, std::move(handle));
@@ -83,7 +88,8 @@ Status InputFile::read(std::uint64_t offset, std::span<std::byte> out) const {
     const ssize_t got = ::pread(handle_.get(), out.data(), out.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fileError("read", path_, errno);
-    if (got == 0) return Error{fmt::format("cannot read {}: it ends at byte {}", path_.string(), offset)};
+    if (got == 0)
+      return Error{fmt::format("cannot read {}: it ends at byte {}", path_.string(), offset)};
     bytesRead_.fetch_add(static_cast<std::uint64_t>(got), std::memory_order_relaxed);
     offset += static_cast<std::uint64_t>(got);
     out = out.subspan(static_cast<std::size_t>(got));
@@ -109,7 +115,8 @@ Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
 Result<OutputFile> OutputFile::extend(const std::filesystem::path& path, std::uint64_t size) {
   FileHandle handle(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (handle.get() < 0) return fileError("open", path, errno);
-  if (::ftruncate(handle.get(), static_cast<off_t>(size)) != 0) return fileError("extend", path, errno);
+  if (::ftruncate(handle.get(), static_cast<off_t>(size)) != 0)
+    return fileError("extend", path, errno);
   return OutputFile(path, std::move(handle), size);
 }
 
@@ -125,7 +132,8 @@ Status OutputFile::append(std::span<const std::byte> head, std::span<const std::
 }
 
 Status OutputFile::cut(std::uint64_t size) {
-  if (::ftruncate(handle_.get(), static_cast<off_t>(size)) != 0) return fileError("shorten", path_, errno);
+  if (::ftruncate(handle_.get(), static_cast<off_t>(size)) != 0)
+    return fileError("shorten", path_, errno);
   size_ = size;
   return {};
 }

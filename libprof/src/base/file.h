@@ -33,13 +33,15 @@ class FileHandle {
   int fd_ = -1;
 };
 
-/// Brings what was written to a file or a folder onto the disk. 0, also for what has no disk; or an errno.
+/// Brings what was written to a file or a folder onto the disk. 0, also for what has no disk; or an
+/// errno.
 int toDisk(int fd);
-/// The same for the names in the folder of `path`: a new name is there after a power failure only then.
+/// The same for the names in the folder of `path`: a new name is there after a power failure only
+/// then.
 int folderToDisk(const std::filesystem::path& path);
 
-/// A regular file read by position. Files are read, not mapped: a file that shrinks under us is an error here, and
-/// would be a SIGBUS there. Safe for many threads.
+/// A regular file read by position. Files are read, not mapped: a file that shrinks under us is an
+/// error here, and would be a SIGBUS there. Safe for many threads.
 class InputFile {
  public:
   static Result<InputFile> open(const std::filesystem::path& path);
@@ -49,7 +51,9 @@ class InputFile {
   Status read(std::uint64_t offset, std::span<std::byte> out) const;
   [[nodiscard]] Result<std::uint64_t> size() const;
   /// Bytes read so far.
-  [[nodiscard]] std::uint64_t bytesRead() const { return bytesRead_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t bytesRead() const {
+    return bytesRead_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
@@ -60,8 +64,8 @@ class InputFile {
   mutable std::atomic<std::uint64_t> bytesRead_{0};
 };
 
-/// A file that grows by whole pieces. A piece that cannot be written completely is taken back, so the pieces before
-/// stay as they were.
+/// A file that grows by whole pieces. A piece that cannot be written completely is taken back, so
+/// the pieces before stay as they were.
 class OutputFile {
  public:
   /// Creates or truncates.
@@ -74,8 +78,8 @@ class OutputFile {
   Status cut(std::uint64_t size);
   /// Brings what was appended, and the file's name, onto the disk.
   Status sync();
-  /// Gives the file another name on its file system, in one step. Data appended before is on the disk first, and the
-  /// name afterwards.
+  /// Gives the file another name on its file system, in one step. Data appended before is on the
+  /// disk first, and the name afterwards.
   Status moveTo(const std::filesystem::path& path, Existing existing);
   Status close();
   [[nodiscard]] std::uint64_t size() const { return size_; }

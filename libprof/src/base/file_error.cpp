@@ -65,7 +65,8 @@ Status checkTarget(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   const auto kind = std::filesystem::status(folder, error).type();
   if (kind == std::filesystem::file_type::not_found)
-    return unwritable(path, fmt::format("there is no folder {}; create it, or choose another place", folder.string()));
+    return unwritable(path, fmt::format("there is no folder {}; create it, or choose another place",
+                                        folder.string()));
   if (kind != std::filesystem::file_type::directory)
     return unwritable(path, fmt::format("{} is no folder; choose another place", folder.string()));
   if (::access(folder.c_str(), W_OK | X_OK) != 0) return unwritable(path, fileProblem(errno));

@@ -13,9 +13,10 @@
 
 namespace lacuna::prof {
 
-// Segments could be read with pread() instead, where a short file is an error, or lie in a sealed memory file. But both
-// sides change the free list in place, so a copy is not enough. A memory file is gone when both processes were killed,
-// while recover() finds a file. The guard costs nothing until a file is shortened.
+// Segments could be read with pread() instead, where a short file is an error, or lie in a sealed
+// memory file. But both sides change the free list in place, so a copy is not enough. A memory file
+// is gone when both processes were killed, while recover() finds a file. The guard costs nothing
+// until a file is shortened.
 
 /// A guarded mapping. Slots are never freed: a handler may go through them at any moment.
 struct MappingGuard::Slot {
@@ -33,9 +34,12 @@ std::uintptr_t gPageBytes = 4096;
 struct sigaction gBefore {};
 
 MappingGuard::Slot* slotAt(std::uintptr_t address) {
-  for (MappingGuard::Slot* slot = gSlots.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
+  for (MappingGuard::Slot* slot = gSlots.load(std::memory_order_acquire); slot != nullptr;
+       slot = slot->next) {
     const std::uintptr_t base = slot->base.load(std::memory_order_acquire);
-    if (base != 0 && address >= base && address - base < slot->bytes.load(std::memory_order_relaxed)) return slot;
+    if (base != 0 && address >= base &&
+        address - base < slot->bytes.load(std::memory_order_relaxed))
+      return slot;
   }
   return nullptr;
 }
@@ -43,15 +47,16 @@ MappingGuard::Slot* slotAt(std::uintptr_t address) {
 /// Puts an empty page where one is gone. mmap() is a bare system call.
 bool replacePage(std::uintptr_t address) {
   void* page = reinterpret_cast<void*>(address / gPageBytes * gPageBytes);
-  return mmap(page, gPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
-              0) == page;
+  return mmap(page, gPageBytes, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == page;
 }
 
 void passOn(int number, siginfo_t* info, void* context) {
   if ((gBefore.sa_flags & SA_SIGINFO) != 0) return gBefore.sa_sigaction(number, info, context);
   const bool sent = info->si_code <= 0;
   if (gBefore.sa_handler == SIG_IGN && sent) return;
-  if (gBefore.sa_handler != SIG_DFL && gBefore.sa_handler != SIG_IGN) return gBefore.sa_handler(number);
+  if (gBefore.sa_handler != SIG_DFL && gBefore.sa_handler != SIG_IGN)
+    return gBefore.sa_handler(number);
   // A fault comes again, at the same place, once this returns; what was sent does not.
   signal(number, SIG_DFL);
   if (sent) raise(number);
@@ -81,7 +86,8 @@ void install() {
 }
 
 MappingGuard::Slot* freeSlot() {
-  for (MappingGuard::Slot* slot = gSlots.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
+  for (MappingGuard::Slot* slot = gSlots.load(std::memory_order_acquire); slot != nullptr;
+       slot = slot->next) {
     bool taken = false;
     if (slot->taken.compare_exchange_strong(taken, true, std::memory_order_acq_rel)) return slot;
   }

@@ -25,7 +25,8 @@ int renameOver(const std::filesystem::path& from, const std::filesystem::path& t
   return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-/// For file systems that cannot rename without replacing: an empty file takes the name first, which only one can do.
+/// For file systems that cannot rename without replacing: an empty file takes the name first, which
+/// only one can do.
 int claimAndRename(const std::filesystem::path& from, const std::filesystem::path& to) {
   const int claim = ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (claim < 0) return errno;
@@ -56,22 +57,25 @@ bool isLeftover(std::string_view name, std::string_view finalName) {
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
   if (error != std::errc() || pid <= 0) return false;
   name.remove_prefix(static_cast<std::size_t>(end - name.data()));
-  return name.size() == finalName.size() + 1 && name[0] == '-' && name.substr(1) == finalName && ::kill(pid, 0) != 0 &&
-         errno == ESRCH;
+  return name.size() == finalName.size() + 1 && name[0] == '-' && name.substr(1) == finalName &&
+         ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
 /// Removes what was left under this name by processes that were killed, or ended with the machine.
 void removeLeftovers(const std::filesystem::path& path) {
   std::error_code error;
   std::vector<std::filesystem::path> leftovers;
-  for (std::filesystem::directory_iterator at(folderOf(path), error), end; !error && at != end; at.increment(error)) {
-    if (isLeftover(at->path().filename().string(), path.filename().string())) leftovers.push_back(at->path());
+  for (std::filesystem::directory_iterator at(folderOf(path), error), end; !error && at != end;
+       at.increment(error)) {
+    if (isLeftover(at->path().filename().string(), path.filename().string()))
+      leftovers.push_back(at->path());
   }
   for (const auto& leftover : leftovers) discard(leftover);
 }
 
 /// People know a file by the name that it was to get.
-Error named(std::string message, const std::filesystem::path& unfinished, const std::filesystem::path& path) {
+Error named(std::string message, const std::filesystem::path& unfinished,
+            const std::filesystem::path& path) {
   const std::size_t at = message.find(unfinished.string());
   if (at != std::string::npos) message.replace(at, unfinished.string().size(), path.string());
   return Error{std::move(message)};
@@ -84,14 +88,16 @@ int renameBeside(const std::filesystem::path& from, const std::filesystem::path&
 
 }  // namespace
 
-Status placeFile(const std::filesystem::path& from, const std::filesystem::path& to, Existing existing) {
+Status placeFile(const std::filesystem::path& from, const std::filesystem::path& to,
+                 Existing existing) {
   const int code = existing == Existing::Keep ? renameBeside(from, to) : renameOver(from, to);
   if (code == 0) return {};
   if (code == EEXIST && existing == Existing::Keep) return fileInTheWay(to);
   return cannotBeWritten(to, code);
 }
 
-Result<std::filesystem::path> placeFileFree(const std::filesystem::path& from, const FileNames& names) {
+Result<std::filesystem::path> placeFileFree(const std::filesystem::path& from,
+                                            const FileNames& names) {
   for (unsigned number = 0;; ++number) {
     std::filesystem::path to = names(number);
     const int code = renameBeside(from, to);
@@ -117,19 +123,23 @@ Result<std::filesystem::path> behindLinks(const std::filesystem::path& path) {
   if (!std::filesystem::is_symlink(path, error) || isOpenFile(path)) return path;
   const std::filesystem::path real = std::filesystem::canonical(path, error);
   if (!error) return real;
-  return Error{fmt::format("cannot write {}: it is a link to nothing; name another file", path.string())};
+  return Error{
+      fmt::format("cannot write {}: it is a link to nothing; name another file", path.string())};
 }
 
 std::filesystem::path unfinishedName(const std::filesystem::path& path) {
   std::error_code ignored;
   const auto kind = std::filesystem::status(path, ignored).type();
-  const bool isFile = kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
+  const bool isFile =
+      kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
   if (!isFile || isOpenFile(path)) return path;
-  return folderOf(path) / fmt::format("{}{}-{}", kUnfinishedPrefix, ::getpid(), path.filename().string());
+  return folderOf(path) /
+         fmt::format("{}{}-{}", kUnfinishedPrefix, ::getpid(), path.filename().string());
 }
 
 Status writeAtomically(const std::filesystem::path& path,
-                       const std::function<Status(const std::filesystem::path&)>& write, Existing existing) {
+                       const std::function<Status(const std::filesystem::path&)>& write,
+                       Existing existing) {
   const Result<std::filesystem::path> place = behindLinks(path);
   if (!place.ok()) return place.error();
   const std::filesystem::path unfinished = unfinishedName(*place);
@@ -144,7 +154,8 @@ Status writeAtomically(const std::filesystem::path& path,
 }
 
 Error fileInTheWay(const std::filesystem::path& path) {
-  return Error{fmt::format("{}: is there already; give --force to replace it or choose another name", path.string())};
+  return Error{fmt::format(
+      "{}: is there already; give --force to replace it or choose another name", path.string())};
 }
 
 }  // namespace lacuna::prof

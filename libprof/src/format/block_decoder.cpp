@@ -16,8 +16,8 @@ namespace {
 
 /// Columns that are predicted from one another; the writer never chains as many.
 constexpr std::size_t kMaxDepth = 8;
-/// Number of others that a column may need in all. Each is held whole, so without a limit a header of a few kilobytes
-/// could ask for hundreds of them.
+/// Number of others that a column may need in all. Each is held whole, so without a limit a header
+/// of a few kilobytes could ask for hundreds of them.
 constexpr std::size_t kMaxOthers = 16;
 
 template <class Visit>
@@ -40,12 +40,15 @@ void withType(ColumnType type, Visit&& visit) {
   }
 }
 
-/// A double that does not fit an integer has no defined conversion, so it is limited to the integer's range.
+/// A double that does not fit an integer has no defined conversion, so it is limited to the
+/// integer's range.
 template <class To, class From>
 To convertValue(From value) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if (!(value > static_cast<From>(std::numeric_limits<To>::min()))) return std::numeric_limits<To>::min();
-    if (value >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+    if (!(value > static_cast<From>(std::numeric_limits<To>::min())))
+      return std::numeric_limits<To>::min();
+    if (value >= static_cast<From>(std::numeric_limits<To>::max()))
+      return std::numeric_limits<To>::max();
   }
   return static_cast<To>(value);
 }
@@ -67,8 +70,8 @@ Status BlockDecoder::open(const BlockEntry& entry) {
   if (!header.ok()) return header.error();
   header_ = *std::move(header);
   if (!entry.describes(header_.entry)) {
-    return Error{fmt::format("{}: the block at byte {} is not the one that the index names", file_.path().string(),
-                             entry.offset)};
+    return Error{fmt::format("{}: the block at byte {} is not the one that the index names",
+                             file_.path().string(), entry.offset)};
   }
   decoded_.resize(header_.sections.size());
   for (Decoded& column : decoded_) column.busy = column.done = false;
@@ -76,15 +79,16 @@ Status BlockDecoder::open(const BlockEntry& entry) {
 }
 
 Error BlockDecoder::damaged(const Section& section, const char* why) const {
-  return Error{fmt::format("{}: column {}.{} of the block at byte {} {}; `lacuna recover` makes a file without it",
-                           file_.path().string(), header_.tableName, section.name, header_.entry.offset, why)};
+  return Error{fmt::format(
+      "{}: column {}.{} of the block at byte {} {}; `lacuna recover` makes a file without it",
+      file_.path().string(), header_.tableName, section.name, header_.entry.offset, why)};
 }
 
 Status BlockDecoder::decode(const ColumnSpec& wanted, void* out) {
   const auto& sections = header_.sections;
   others_ = 0;
-  const auto found =
-      std::find_if(sections.begin(), sections.end(), [&](const Section& s) { return s.name == wanted.name; });
+  const auto found = std::find_if(sections.begin(), sections.end(),
+                                  [&](const Section& s) { return s.name == wanted.name; });
   const std::size_t rows = header_.entry.rows;
   if (rows == 0) return {};
   if (found == sections.end()) {
@@ -92,7 +96,8 @@ Status BlockDecoder::decode(const ColumnSpec& wanted, void* out) {
     return {};
   }
   const auto column = static_cast<std::size_t>(found - sections.begin());
-  if (found->known && found->type == wanted.type && !decoded_[column].done) return decodeTo(column, out);
+  if (found->known && found->type == wanted.type && !decoded_[column].done)
+    return decodeTo(column, out);
   ColumnType type{};
   if (column >= kNoColumn || decoded(static_cast<std::uint8_t>(column), type) == nullptr) {
     return decodeTo(column, out);  // again, for its message
@@ -122,15 +127,18 @@ const void* BlockDecoder::decoded(std::uint8_t column, ColumnType& type) {
 
 Status BlockDecoder::decodeTo(std::size_t column, void* out) {
   const Section& section = header_.sections[column];
-  if (!section.known) return damaged(section, "is stored in a way that only a newer version of lacuna knows");
+  if (!section.known)
+    return damaged(section, "is stored in a way that only a newer version of lacuna knows");
   if (depth_ >= kMaxDepth) return damaged(section, "is predicted from too many others");
   if (stored_.size() <= depth_) stored_.resize(kMaxDepth);
   Bytes& stored = stored_[depth_];
   stored.resize(section.storedBytes);
   const BlockEntry& entry = header_.entry;
-  if (Status status = file_.read(entry.offset + entry.headerBytes + section.offset, stored); !status.ok())
+  if (Status status = file_.read(entry.offset + entry.headerBytes + section.offset, stored);
+      !status.ok())
     return status;
-  if (!base::checksumMatches(stored, section.checksum)) return damaged(section, "does not match its checksum");
+  if (!base::checksumMatches(stored, section.checksum))
+    return damaged(section, "does not match its checksum");
   decoded_[column].busy = true;
   ++depth_;
   const bool good = decodeColumn(section, stored, entry.rows, *this, out);

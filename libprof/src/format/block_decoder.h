@@ -10,8 +10,9 @@
 
 namespace lacuna::prof::format {
 
-/// Decodes columns of one block after another. It reads only the sections that are needed: a column's own, and those of
-/// the columns that it was predicted from. One thread at a time; keeps its memory.
+/// Decodes columns of one block after another. It reads only the sections that are needed: a
+/// column's own, and those of the columns that it was predicted from. One thread at a time; keeps
+/// its memory.
 class BlockDecoder : private ColumnSource {
  public:
   explicit BlockDecoder(const base::InputFile& file) : file_(file) {}

@@ -22,9 +22,10 @@ std::string_view tableName(std::uint16_t id) {
   return {};
 }
 
-/// The block that starts at `offset`, if its header is whole; its body may be beyond the end of the file.
-std::optional<BlockEntry> headerAt(const base::InputFile& file, std::uint64_t fileBytes, std::uint64_t offset,
-                                   Bytes& bytes) {
+/// The block that starts at `offset`, if its header is whole; its body may be beyond the end of the
+/// file.
+std::optional<BlockEntry> headerAt(const base::InputFile& file, std::uint64_t fileBytes,
+                                   std::uint64_t offset, Bytes& bytes) {
   if (offset > fileBytes || fileBytes - offset < kFixedHeaderBytes) return std::nullopt;
   bytes.resize(kFixedHeaderBytes);
   if (!file.read(offset, bytes).ok()) return std::nullopt;
@@ -42,7 +43,8 @@ std::uint64_t findMarker(const base::InputFile& file, std::uint64_t fileBytes, s
   while (from + sizeof marker <= fileBytes) {
     window.resize(std::min<std::uint64_t>(kSearchBytes, fileBytes - from));
     if (!file.read(from, window).ok()) return fileBytes;
-    const auto found = std::search(window.begin(), window.end(), std::begin(marker), std::end(marker));
+    const auto found =
+        std::search(window.begin(), window.end(), std::begin(marker), std::end(marker));
     if (found != window.end()) return from + static_cast<std::uint64_t>(found - window.begin());
     from += window.size() - (sizeof marker - 1);
   }
@@ -74,7 +76,8 @@ Result<BlockHeader> readHeader(const base::InputFile& file, const BlockEntry& en
   if (Status status = file.read(entry.offset, bytes); !status.ok()) return status.error();
   auto header = parseBlockHeader(bytes);
   if (!header)
-    return Error{fmt::format("{}: the block header at byte {} is damaged", file.path().string(), entry.offset)};
+    return Error{fmt::format("{}: the block header at byte {} is damaged", file.path().string(),
+                             entry.offset)};
   header->entry.offset = entry.offset;
   return *std::move(header);
 }
@@ -106,9 +109,11 @@ Result<Bytes> readBlob(const base::InputFile& file, const BlockEntry& entry) {
   if (header->sections.empty()) return damaged;
   const Section& section = header->sections.front();
   Bytes stored(section.storedBytes);
-  if (Status status = file.read(entry.offset + entry.headerBytes, stored); !status.ok()) return status.error();
+  if (Status status = file.read(entry.offset + entry.headerBytes, stored); !status.ok())
+    return status.error();
   Bytes blob;
-  if (!base::checksumMatches(stored, section.checksum) || !decodeBlob(section, stored, blob)) return damaged;
+  if (!base::checksumMatches(stored, section.checksum) || !decodeBlob(section, stored, blob))
+    return damaged;
   return blob;
 }
 
@@ -116,7 +121,8 @@ std::string describe(const base::InputFile& file, const BlockEntry& entry) {
   if (entry.kind == BlockKind::Strings) return fmt::format("a block of {} strings", entry.rows);
   if (entry.kind == BlockKind::Index) return "the index";
   if (entry.kind == BlockKind::Derived) return "a block that was derived from the others";
-  if (entry.kind != BlockKind::Rows) return fmt::format("a block of kind {}", static_cast<int>(entry.kind));
+  if (entry.kind != BlockKind::Rows)
+    return fmt::format("a block of kind {}", static_cast<int>(entry.kind));
   Bytes bytes;
   const auto header = readHeader(file, entry, bytes);
   const std::string_view name = header.ok() ? header->tableName : tableName(entry.table);
@@ -131,7 +137,8 @@ std::optional<BlockList> listFromIndex(const base::InputFile& file, std::uint64_
   const auto footer = parseFooter(bytes);
   if (!footer || footer->fileBytes != fileBytes) return std::nullopt;
   const auto entry = headerAt(file, fileBytes, footer->indexOffset, bytes);
-  if (!entry || entry->kind != BlockKind::Index || !entry->plausible(fileBytes)) return std::nullopt;
+  if (!entry || entry->kind != BlockKind::Index || !entry->plausible(fileBytes))
+    return std::nullopt;
   const auto blob = readBlob(file, *entry);
   if (!blob.ok()) return std::nullopt;
   auto blocks = parseIndex(*blob, footer->indexOffset);
@@ -143,7 +150,8 @@ std::optional<BlockList> listFromIndex(const base::InputFile& file, std::uint64_
   return list;
 }
 
-Status walkBlocks(const base::InputFile& file, std::uint64_t fileBytes, bool verify, BlockList& list) {
+Status walkBlocks(const base::InputFile& file, std::uint64_t fileBytes, bool verify,
+                  BlockList& list) {
   Bytes scratch;
   list.tail = 0;
   while (list.end < fileBytes) {
@@ -163,7 +171,8 @@ Status walkBlocks(const base::InputFile& file, std::uint64_t fileBytes, bool ver
       const Status verified = verify ? verifyBlock(file, *entry, scratch) : Status();
       list.end = entry->end();
       if (!verified.ok()) {
-        list.damage.push_back({at, entry->bytes(), describe(file, *entry) + ": " + verified.error().message});
+        list.damage.push_back(
+            {at, entry->bytes(), describe(file, *entry) + ": " + verified.error().message});
       } else if (entry->kind != BlockKind::Index) {
         list.blocks.push_back(*entry);
       }
@@ -189,7 +198,8 @@ void dropDamaged(const base::InputFile& file, BlockList& list) {
   std::erase_if(list.blocks, [&](const BlockEntry& entry) {
     const Status verified = verifyBlock(file, entry, scratch);
     if (verified.ok()) return false;
-    list.damage.push_back({entry.offset, entry.bytes(), describe(file, entry) + ": " + verified.error().message});
+    list.damage.push_back(
+        {entry.offset, entry.bytes(), describe(file, entry) + ": " + verified.error().message});
     return true;
   });
 }

@@ -11,7 +11,8 @@
 
 namespace lacuna::prof::format {
 
-/// Reads the header of a block; fails when it is damaged. `bytes` keeps what the header's views point to.
+/// Reads the header of a block; fails when it is damaged. `bytes` keeps what the header's views
+/// point to.
 Result<BlockHeader> readHeader(const base::InputFile& file, const BlockEntry& entry, Bytes& bytes);
 
 /// Checks that every section of the block has its checksum and its padding is zero.
@@ -30,12 +31,14 @@ struct BlockList {
   std::uint64_t tail = 0;
 };
 
-/// Takes the list from the index at the end of the file. Nothing when there is none, or it is damaged.
+/// Takes the list from the index at the end of the file. Nothing when there is none, or it is
+/// damaged.
 std::optional<BlockList> listFromIndex(const base::InputFile& file, std::uint64_t fileBytes);
 
-/// Continues the list from list.end by walking from block to block; where one is damaged, goes on at the next sync
-/// marker. Blocks it reports are `verify`ed if asked.
-Status walkBlocks(const base::InputFile& file, std::uint64_t fileBytes, bool verify, BlockList& list);
+/// Continues the list from list.end by walking from block to block; where one is damaged, goes on
+/// at the next sync marker. Blocks it reports are `verify`ed if asked.
+Status walkBlocks(const base::InputFile& file, std::uint64_t fileBytes, bool verify,
+                  BlockList& list);
 
 /// Takes the blocks that fail verifyBlock out of the list and names them.
 void dropDamaged(const base::InputFile& file, BlockList& list);

@@ -10,12 +10,15 @@ Result<BlockSink> BlockSink::create(const std::filesystem::path& path) {
   auto file = base::OutputFile::create(path);
   if (!file.ok()) return file.error();
   BlockSink sink(*std::move(file));
-  if (Status status = sink.file_.append(encodeFileHeader(), {}); !status.ok()) return status.error();
+  if (Status status = sink.file_.append(encodeFileHeader(), {}); !status.ok())
+    return status.error();
   return sink;
 }
 
-Result<BlockSink> BlockSink::extend(const std::filesystem::path& path, std::vector<BlockEntry> blocks) {
-  auto file = base::OutputFile::extend(path, blocks.empty() ? kFileHeaderBytes : blocks.back().end());
+Result<BlockSink> BlockSink::extend(const std::filesystem::path& path,
+                                    std::vector<BlockEntry> blocks) {
+  auto file =
+      base::OutputFile::extend(path, blocks.empty() ? kFileHeaderBytes : blocks.back().end());
   if (!file.ok()) return file.error();
   BlockSink sink(*std::move(file));
   sink.blocks_ = std::move(blocks);
@@ -59,15 +62,16 @@ Status BlockSink::finish(Encoder& encoder) {
   if (status_.ok()) status_ = file_.sync();
   if (!status_.ok()) {
     // A caller that cuts something off may try again, with another index.
-    std::erase_if(blocks_, [&](const BlockEntry& entry) { return entry.offset >= footer.indexOffset; });
+    std::erase_if(blocks_,
+                  [&](const BlockEntry& entry) { return entry.offset >= footer.indexOffset; });
     (void)file_.cut(footer.indexOffset);
     return status_;
   }
   return status_ = file_.close();
 }
 
-BlockHeader blobBlock(BlockKind kind, std::uint32_t rows, std::span<const std::byte> blob, Encoder& encoder,
-                      Bytes& body) {
+BlockHeader blobBlock(BlockKind kind, std::uint32_t rows, std::span<const std::byte> blob,
+                      Encoder& encoder, Bytes& body) {
   BlockHeader header;
   header.entry.kind = kind;
   header.entry.rows = rows;

@@ -36,8 +36,9 @@ Compressor::~Compressor() = default;
 Plane Compressor::append(std::span<const std::byte> plane, Bytes& out) {
   const std::size_t at = out.size();
   out.resize(at + ZSTD_compressBound(plane.size()));
-  const std::size_t stored = ZSTD_compressCCtx(impl_->context.get(), out.data() + at, out.size() - at, plane.data(),
-                                               plane.size(), impl_->level);
+  const std::size_t stored =
+      ZSTD_compressCCtx(impl_->context.get(), out.data() + at, out.size() - at, plane.data(),
+                        plane.size(), impl_->level);
   // Decoding a frame costs more than copying; a gain below 1/64 is not worth it.
   if (ZSTD_isError(stored) || stored + plane.size() / 64 >= plane.size()) {
     std::copy(plane.begin(), plane.end(), out.begin() + static_cast<std::ptrdiff_t>(at));
@@ -58,7 +59,8 @@ bool expandPlane(PlaneMode mode, std::span<const std::byte> stored, std::span<st
       std::copy(stored.begin(), stored.end(), out.begin());
       return true;
     case PlaneMode::Zstd:
-      return ZSTD_decompressDCtx(decompressor(), out.data(), out.size(), stored.data(), stored.size()) == out.size();
+      return ZSTD_decompressDCtx(decompressor(), out.data(), out.size(), stored.data(),
+                                 stored.size()) == out.size();
   }
   return false;
 }

@@ -9,8 +9,8 @@
 
 namespace lacuna::prof::format {
 
-/// Turns one byte plane or blob into a zstd frame, or leaves it as it is where that does not help. One thread at a
-/// time.
+/// Turns one byte plane or blob into a zstd frame, or leaves it as it is where that does not help.
+/// One thread at a time.
 class Compressor {
  public:
   explicit Compressor(int level);
@@ -26,7 +26,8 @@ class Compressor {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The inverse; `out` has the size of the plane. False when the bytes are not what a Compressor makes. Any thread.
+/// The inverse; `out` has the size of the plane. False when the bytes are not what a Compressor
+/// makes. Any thread.
 bool expandPlane(PlaneMode mode, std::span<const std::byte> stored, std::span<std::byte> out);
 
 }  // namespace lacuna::prof::format

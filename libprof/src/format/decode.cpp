@@ -26,7 +26,8 @@ Scratch& scratch() {
 /// Takes planes one after another from the stored bytes.
 class PlaneReader {
  public:
-  PlaneReader(const Encoding& encoding, std::span<const std::byte> stored) : encoding_(encoding), stored_(stored) {}
+  PlaneReader(const Encoding& encoding, std::span<const std::byte> stored)
+      : encoding_(encoding), stored_(stored) {}
 
   /// Reads planes [next, end) into `values`.
   template <class T>
@@ -59,8 +60,8 @@ class PlaneReader {
   std::uint8_t next_ = 0;
 };
 
-bool loadSlots(std::uint8_t column, std::size_t rows, ColumnSource& others, std::vector<std::uint16_t>& slots,
-               const std::uint16_t*& out) {
+bool loadSlots(std::uint8_t column, std::size_t rows, ColumnSource& others,
+               std::vector<std::uint16_t>& slots, const std::uint16_t*& out) {
   if (column == kNoColumn) return true;
   ColumnType type{};
   const void* values = others.decoded(column, type);
@@ -94,7 +95,8 @@ bool decodePredicted(const Encoding& encoding, std::span<const std::byte> stored
   }
   Links<T> links;
   if (!loadLinks(encoding, rows, others, links)) return false;
-  if (!PlaneReader(encoding, stored).join(encoding.planeCount, rows, encoding.shift, out)) return false;
+  if (!PlaneReader(encoding, stored).join(encoding.planeCount, rows, encoding.shift, out))
+    return false;
   if (encoding.zigzag) {
     for (std::size_t i = 0; i < rows; ++i) out[i] = unzigzag(out[i]);
   }
@@ -103,19 +105,23 @@ bool decodePredicted(const Encoding& encoding, std::span<const std::byte> stored
 }
 
 template <class T>
-bool decodeDictionary(const Encoding& encoding, std::span<const std::byte> stored, std::size_t rows, T* out) {
-  if (encoding.entries == 0 || encoding.entries > std::size_t{1} << 16 || encoding.entries > rows) return false;
+bool decodeDictionary(const Encoding& encoding, std::span<const std::byte> stored, std::size_t rows,
+                      T* out) {
+  if (encoding.entries == 0 || encoding.entries > std::size_t{1} << 16 || encoding.entries > rows)
+    return false;
   if (encoding.entryPlanes > encoding.planeCount) return false;
   Bytes& buffer = scratch().entries;
   if (buffer.size() < encoding.entries * sizeof(T)) buffer.resize(encoding.entries * sizeof(T));
   T* entries = reinterpret_cast<T*>(buffer.data());
   PlaneReader planes(encoding, stored);
   if (!planes.join(encoding.entryPlanes, encoding.entries, encoding.shift, entries)) return false;
-  for (std::size_t i = 0; i < encoding.entries; ++i) entries[i] = static_cast<T>(entries[i] + encoding.entryReference);
+  for (std::size_t i = 0; i < encoding.entries; ++i)
+    entries[i] = static_cast<T>(entries[i] + encoding.entryReference);
   auto& codes = scratch().codes;
   if (codes.size() < rows) codes.resize(rows);
   if (!planes.join(encoding.planeCount, rows, 0, codes.data())) return false;
-  if (*std::max_element(codes.begin(), codes.begin() + static_cast<std::ptrdiff_t>(rows)) >= encoding.entries) {
+  if (*std::max_element(codes.begin(), codes.begin() + static_cast<std::ptrdiff_t>(rows)) >=
+      encoding.entries) {
     return false;
   }
   for (std::size_t i = 0; i < rows; ++i) out[i] = entries[codes[i]];
@@ -123,8 +129,8 @@ bool decodeDictionary(const Encoding& encoding, std::span<const std::byte> store
 }
 
 template <class T>
-bool decodeAs(const Section& section, std::span<const std::byte> stored, std::size_t rows, ColumnSource& others,
-              T* out) {
+bool decodeAs(const Section& section, std::span<const std::byte> stored, std::size_t rows,
+              ColumnSource& others, T* out) {
   const Encoding& encoding = section.encoding;
   switch (encoding.scheme) {
     case Scheme::Constant:
@@ -142,8 +148,8 @@ bool decodeAs(const Section& section, std::span<const std::byte> stored, std::si
 
 }  // namespace
 
-bool decodeColumn(const Section& section, std::span<const std::byte> stored, std::size_t rows, ColumnSource& others,
-                  void* out) {
+bool decodeColumn(const Section& section, std::span<const std::byte> stored, std::size_t rows,
+                  ColumnSource& others, void* out) {
   if (rows == 0) return true;
   switch (widthOf(section.type)) {
     case 1:
@@ -160,7 +166,8 @@ bool decodeColumn(const Section& section, std::span<const std::byte> stored, std
 bool decodeBlob(const Section& section, std::span<const std::byte> stored, Bytes& out) {
   const Encoding& encoding = section.encoding;
   if (!section.known || encoding.scheme != Scheme::Blob || encoding.planeCount != 1) return false;
-  if (encoding.planes[0].storedBytes != stored.size() || encoding.rawBytes > stored.size() * kMaxBlobRatio)
+  if (encoding.planes[0].storedBytes != stored.size() ||
+      encoding.rawBytes > stored.size() * kMaxBlobRatio)
     return false;
   out.resize(encoding.rawBytes);
   return expandPlane(encoding.planes[0].mode, stored, out);

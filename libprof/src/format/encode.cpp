@@ -26,13 +26,15 @@ bool allEqual(const T* values, std::size_t rows) {
   return differs == 0;
 }
 
-/// The least value, in the order of the column's own type, so that what is left after subtracting it is small.
+/// The least value, in the order of the column's own type, so that what is left after subtracting
+/// it is small.
 template <class T>
 T least(const T* values, std::size_t rows, bool isSigned) {
   constexpr T kFlip = static_cast<T>(T{1} << (sizeof(T) * 8 - 1));
   const T flip = isSigned ? kFlip : T{0};
   T lowest = static_cast<T>(values[0] ^ flip);
-  for (std::size_t i = 0; i < rows; ++i) lowest = std::min(lowest, static_cast<T>(values[i] ^ flip));
+  for (std::size_t i = 0; i < rows; ++i)
+    lowest = std::min(lowest, static_cast<T>(values[i] ^ flip));
   return static_cast<T>(lowest ^ flip);
 }
 
@@ -121,14 +123,17 @@ Encoding Encoder::encodePredicted(const Plan& plan, std::size_t column, Bytes& o
   encoding.contextShift = plan.contextShift;
   const bool offsetOnly = plan.base == Base::None && plan.contextColumn == kNoColumn;
   T reference = values[0];
-  if (offsetOnly) reference = least(values, rows_, view.type == ColumnType::I64 || view.type == ColumnType::I32);
+  if (offsetOnly)
+    reference = least(values, rows_, view.type == ColumnType::I64 || view.type == ColumnType::I32);
   if (plan.base == Base::None && !offsetOnly) reference = 0;
   encoding.reference = reference;
 
   values_.resize(rows_ * sizeof(T));
   T* residual = reinterpret_cast<T*>(values_.data());
   Links<T> links;
-  links.base = plan.baseColumn < columns_.size() ? static_cast<const T*>(columns_[plan.baseColumn].values) : nullptr;
+  links.base = plan.baseColumn < columns_.size()
+                   ? static_cast<const T*>(columns_[plan.baseColumn].values)
+                   : nullptr;
   links.group = slots(plan.groupColumn);
   links.context = slots(plan.contextColumn);
   links.shift = plan.contextShift;
@@ -144,7 +149,8 @@ Encoding Encoder::encodePredicted(const Plan& plan, std::size_t column, Bytes& o
 }
 
 template <class T>
-void Encoder::putPlanes(const T* values, std::size_t rows, std::uint8_t shift, T all, Encoding& encoding, Bytes& out) {
+void Encoder::putPlanes(const T* values, std::size_t rows, std::uint8_t shift, T all,
+                        Encoding& encoding, Bytes& out) {
   plane_.resize(rows);
   for (unsigned bit = shift; bit < sizeof(T) * 8 && (all >> bit) != 0; bit += 8) {
     splitPlane(values, rows, bit, plane_.data());
@@ -161,7 +167,8 @@ bool Encoder::encodeDictionary(std::size_t column, Encoding& encoding, Bytes& ou
   codes_.resize(rows_);
   std::vector<T> entries;
   for (std::size_t i = 0; i < rows_; ++i) {
-    std::size_t at = (static_cast<std::uint64_t>(values[i]) * 0x9E37'79B9'7F4A'7C15u) >> 32 & (size - 1);
+    std::size_t at =
+        (static_cast<std::uint64_t>(values[i]) * 0x9E37'79B9'7F4A'7C15u) >> 32 & (size - 1);
     while (table_[at] != 0 && entries[table_[at] - 1] != values[i]) at = (at + 1) & (size - 1);
     if (table_[at] == 0) {
       if (entries.size() == most) return false;
@@ -179,7 +186,8 @@ bool Encoder::encodeDictionary(std::size_t column, Encoding& encoding, Bytes& ou
   encoding.shift = trailingZeros(all);
   putPlanes(entries.data(), entries.size(), encoding.shift, all, encoding, out);
   encoding.entryPlanes = encoding.planeCount;
-  putPlanes<std::uint16_t>(codes_.data(), rows_, 0, static_cast<std::uint16_t>(encoding.entries - 1), encoding, out);
+  putPlanes<std::uint16_t>(codes_.data(), rows_, 0,
+                           static_cast<std::uint16_t>(encoding.entries - 1), encoding, out);
   return true;
 }
 

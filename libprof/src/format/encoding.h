@@ -10,9 +10,10 @@
 #include "format/codec.h"
 #include "format/layout.h"
 
-/// A column of a block as bytes and back. The numbers are first predicted (from the row before, from other columns), or
-/// replaced by their position in a dictionary. The rest is cut into byte planes. Each plane is a zstd frame, raw where
-/// zstd does not help, or nothing where all of it is zero.
+/// A column of a block as bytes and back. The numbers are first predicted (from the row before,
+/// from other columns), or replaced by their position in a dictionary. The rest is cut into byte
+/// planes. Each plane is a zstd frame, raw where zstd does not help, or nothing where all of it is
+/// zero.
 namespace lacuna::prof::format {
 
 struct ColumnView {
@@ -20,7 +21,8 @@ struct ColumnView {
   const void* values = nullptr;
 };
 
-/// The encoder's choice for a column; the numbers in it (reference, shift, planes) follow from the data.
+/// The encoder's choice for a column; the numbers in it (reference, shift, planes) follow from the
+/// data.
 struct Plan {
   Scheme scheme = Scheme::Predicted;
   Base base = Base::None;
@@ -52,7 +54,8 @@ class Encoder {
   template <class T>
   bool encodeDictionary(std::size_t column, Encoding& encoding, Bytes& out);
   template <class T>
-  void putPlanes(const T* values, std::size_t rows, std::uint8_t shift, T all, Encoding& encoding, Bytes& out);
+  void putPlanes(const T* values, std::size_t rows, std::uint8_t shift, T all, Encoding& encoding,
+                 Bytes& out);
   const std::uint16_t* slots(std::uint8_t column);
 
   Compressor compressor_;
@@ -73,9 +76,10 @@ class ColumnSource {
   virtual const void* decoded(std::uint8_t column, ColumnType& type) = 0;
 };
 
-/// Decodes `rows` values of the type's width to `out`. False when the bytes contradict their description.
-bool decodeColumn(const Section& section, std::span<const std::byte> stored, std::size_t rows, ColumnSource& others,
-                  void* out);
+/// Decodes `rows` values of the type's width to `out`. False when the bytes contradict their
+/// description.
+bool decodeColumn(const Section& section, std::span<const std::byte> stored, std::size_t rows,
+                  ColumnSource& others, void* out);
 bool decodeBlob(const Section& section, std::span<const std::byte> stored, Bytes& out);
 
 }  // namespace lacuna::prof::format

@@ -34,9 +34,11 @@ std::string encodingName(const BlockHeader& block, const Section& section) {
   if (encoding.scheme == Scheme::Constant) return "constant";
   if (encoding.scheme == Scheme::Dictionary) return "dictionary";
   std::string name = baseName(block, encoding);
-  if (encoding.groupColumn != kNoColumn) name += fmt::format(" within {}", columnName(block, encoding.groupColumn));
+  if (encoding.groupColumn != kNoColumn)
+    name += fmt::format(" within {}", columnName(block, encoding.groupColumn));
   if (encoding.contextColumn != kNoColumn) {
-    name += fmt::format("{}by {}", name.empty() ? "" : ", ", columnName(block, encoding.contextColumn));
+    name +=
+        fmt::format("{}by {}", name.empty() ? "" : ", ", columnName(block, encoding.contextColumn));
   }
   return name;
 }

@@ -13,7 +13,8 @@
 namespace lacuna::prof {
 namespace {
 
-// Spreads as found in recorded training runs: launch calls 0.24, operators 0.2 … 0.4, kernels of one shape 0.03 … 0.1.
+// Spreads as found in recorded training runs: launch calls 0.24, operators 0.2 … 0.4, kernels of
+// one shape 0.03 … 0.1.
 constexpr double kHostSigma = 0.25;
 constexpr double kLaunchSigma = 0.22;
 constexpr double kKernelSigma = 0.05;
@@ -30,8 +31,8 @@ struct BoundOp {
 };
 
 struct Names {
-  StringId launch, memcpyAsync, memsetAsync, streamSync, eventQuery, eventRecord, occupancy, loader, loaderWorker,
-      collate, htod, memset;
+  StringId launch, memcpyAsync, memsetAsync, streamSync, eventQuery, eventRecord, occupancy, loader,
+      loaderWorker, collate, htod, memset;
   StringId backward, optimizer, zeroGrad, ddp, aten, training, batch;
 };
 
@@ -48,13 +49,16 @@ class Addresses {
     free.pop_back();
     return address;
   }
-  void give(std::uint64_t address, std::uint64_t bytes) { freeBySize_[bytes / 512 % kClasses].push_back(address); }
+  void give(std::uint64_t address, std::uint64_t bytes) {
+    freeBySize_[bytes / 512 % kClasses].push_back(address);
+  }
 
  private:
   // 16448 sizes exist (see makeProgram), so a class never holds blocks of two sizes.
   static constexpr std::size_t kClasses = 32768;
   std::uint64_t next_ = 0x7f5a'4000'0000;
-  std::vector<std::vector<std::uint64_t>> freeBySize_ = std::vector<std::vector<std::uint64_t>>(kClasses);
+  std::vector<std::vector<std::uint64_t>> freeBySize_ =
+      std::vector<std::vector<std::uint64_t>>(kClasses);
 };
 
 struct Block {
@@ -70,8 +74,9 @@ void sortByStart(Columns& columns, const std::vector<TimeNs>& starts, std::size_
   if (std::is_sorted(starts.begin() + static_cast<std::ptrdiff_t>(first), starts.end())) return;
   std::vector<std::uint32_t> order(starts.size() - first);
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return starts[first + a] < starts[first + b]; });
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return starts[first + a] < starts[first + b];
+  });
   columns.forEach([&]<class T>(std::vector<T>& values) {
     std::vector<T> sorted;
     sorted.reserve(order.size());
@@ -125,8 +130,10 @@ struct TraceGenerator::Impl {
   void describeRank(Rank& rank, GeneratedRows& rows);
   void rankStep(Rank& rank, GeneratedRows& rows);
   void loaderStep(Rank& rank, GeneratedRows& rows);
-  void phase(Rank& rank, const std::vector<BoundOp>& ops, std::uint32_t which, StringId name, GeneratedRows& rows);
-  void runOp(Rank& rank, const BoundOp& bound, std::uint32_t which, std::uint16_t depth, GeneratedRows& rows);
+  void phase(Rank& rank, const std::vector<BoundOp>& ops, std::uint32_t which, StringId name,
+             GeneratedRows& rows);
+  void runOp(Rank& rank, const BoundOp& bound, std::uint32_t which, std::uint16_t depth,
+             GeneratedRows& rows);
   void launch(Rank& rank, const BoundOp& bound, std::uint32_t which, GeneratedRows& rows);
   void apiCall(Rank& rank, std::uint32_t which, StringId name, double us, std::uint64_t correlation,
                GeneratedRows& rows);
@@ -134,8 +141,8 @@ struct TraceGenerator::Impl {
   void release(Rank& rank, const Block& block, std::uint32_t which, GeneratedRows& rows);
   void copyIn(Rank& rank, GeneratedRows& rows);
   void synchronise(Rank& rank, GeneratedRows& rows);
-  std::size_t open(Rank& rank, std::uint32_t which, StringId name, std::uint16_t depth, StringId domain,
-                   GeneratedRows& rows);
+  std::size_t open(Rank& rank, std::uint32_t which, StringId name, std::uint16_t depth,
+                   StringId domain, GeneratedRows& rows);
   void close(Rank& rank, std::size_t range, GeneratedRows& rows) {
     rows.ranges.durNs[range] = rank.now - rows.ranges.startNs[range];
   }
@@ -192,7 +199,9 @@ void TraceGenerator::Impl::describeRank(Rank& rank, GeneratedRows& rows) {
                        .exitCode = 0,
                        .rank = static_cast<std::int32_t>(rank.index)});
   for (std::uint32_t i = 0; i < options.threads; ++i) {
-    const std::string name = i == 0 ? "main" : i == 1 ? "pt_autograd_0" : fmt::format("loader worker {}", i - 2);
+    const std::string name = i == 0   ? "main"
+                             : i == 1 ? "pt_autograd_0"
+                                      : fmt::format("loader worker {}", i - 2);
     rows.threads.push({.id = thread(rank, i),
                        .process = process,
                        .osTid = 4000 + 100 * rank.index + i,
@@ -209,7 +218,8 @@ void TraceGenerator::Impl::describeRank(Rank& rank, GeneratedRows& rows) {
                      .clockKhz = 1'410'000,
                      .computeMajor = 8,
                      .computeMinor = 0});
-  static constexpr std::array<std::string_view, kQueues> kNames = {"compute", "communication", "copies"};
+  static constexpr std::array<std::string_view, kQueues> kNames = {"compute", "communication",
+                                                                   "copies"};
   for (std::uint32_t i = 0; i < kQueues; ++i) {
     rows.queues.push({.id = queue(rank, i),
                       .device = device(rank),
@@ -217,8 +227,9 @@ void TraceGenerator::Impl::describeRank(Rank& rank, GeneratedRows& rows) {
                       .nativeId = 7 + 13 * std::uint64_t{i},
                       .name = intern(kNames[i])});
   }
-  rows.environment.push(
-      {.process = process, .key = intern("generator.seed"), .value = intern(std::to_string(options.seed))});
+  rows.environment.push({.process = process,
+                         .key = intern("generator.seed"),
+                         .value = intern(std::to_string(options.seed))});
   rows.tracks.push({.id = TrackId(1 + rank.index),
                     .process = process,
                     .device = device(rank),
@@ -226,8 +237,8 @@ void TraceGenerator::Impl::describeRank(Rank& rank, GeneratedRows& rows) {
                     .unit = intern("bytes")});
 }
 
-std::size_t TraceGenerator::Impl::open(Rank& rank, std::uint32_t which, StringId name, std::uint16_t depth,
-                                       StringId domain, GeneratedRows& rows) {
+std::size_t TraceGenerator::Impl::open(Rank& rank, std::uint32_t which, StringId name,
+                                       std::uint16_t depth, StringId domain, GeneratedRows& rows) {
   rows.ranges.push({.startNs = rank.now,
                     .thread = thread(rank, which),
                     .domain = domain,
@@ -237,15 +248,19 @@ std::size_t TraceGenerator::Impl::open(Rank& rank, std::uint32_t which, StringId
   return rows.ranges.startNs.size() - 1;
 }
 
-void TraceGenerator::Impl::apiCall(Rank& rank, std::uint32_t which, StringId name, double us, std::uint64_t correlation,
-                                   GeneratedRows& rows) {
+void TraceGenerator::Impl::apiCall(Rank& rank, std::uint32_t which, StringId name, double us,
+                                   std::uint64_t correlation, GeneratedRows& rows) {
   const TimeNs length = random.logNormalNs(us, kLaunchSigma);
-  rows.apiCalls.push(
-      {.startNs = rank.now, .durNs = length, .thread = thread(rank, which), .name = name, .correlation = correlation});
+  rows.apiCalls.push({.startNs = rank.now,
+                      .durNs = length,
+                      .thread = thread(rank, which),
+                      .name = name,
+                      .correlation = correlation});
   rank.now += length;
 }
 
-void TraceGenerator::Impl::launch(Rank& rank, const BoundOp& bound, std::uint32_t which, GeneratedRows& rows) {
+void TraceGenerator::Impl::launch(Rank& rank, const BoundOp& bound, std::uint32_t which,
+                                  GeneratedRows& rows) {
   const ProgramOp& op = *bound.op;
   if (op.queryEvent) apiCall(rank, which, names.eventQuery, 0.7, ++rank.correlation, rows);
   rank.now += random.logNormalNs(0.4, kHostSigma);
@@ -272,7 +287,8 @@ void TraceGenerator::Impl::launch(Rank& rank, const BoundOp& bound, std::uint32_
                      .dynamicSharedBytes = op.sharedBytes});
 }
 
-void TraceGenerator::Impl::allocate(Rank& rank, const BoundOp& bound, std::uint32_t which, GeneratedRows& rows) {
+void TraceGenerator::Impl::allocate(Rank& rank, const BoundOp& bound, std::uint32_t which,
+                                    GeneratedRows& rows) {
   const ProgramOp& op = *bound.op;
   const Block block{rank.addresses.take(op.bytes), op.bytes, bound.ranges.front(), op.role};
   rank.now += random.logNormalNs(0.6, kHostSigma);
@@ -294,7 +310,8 @@ void TraceGenerator::Impl::allocate(Rank& rank, const BoundOp& bound, std::uint3
   }
 }
 
-void TraceGenerator::Impl::release(Rank& rank, const Block& block, std::uint32_t which, GeneratedRows& rows) {
+void TraceGenerator::Impl::release(Rank& rank, const Block& block, std::uint32_t which,
+                                   GeneratedRows& rows) {
   rank.now += random.logNormalNs(0.5, kHostSigma);
   rows.allocations.push({.timeNs = rank.now,
                          .thread = thread(rank, which),
@@ -310,12 +327,13 @@ void TraceGenerator::Impl::release(Rank& rank, const Block& block, std::uint32_t
   rank.allocated -= block.bytes;
 }
 
-void TraceGenerator::Impl::runOp(Rank& rank, const BoundOp& bound, std::uint32_t which, std::uint16_t depth,
-                                 GeneratedRows& rows) {
+void TraceGenerator::Impl::runOp(Rank& rank, const BoundOp& bound, std::uint32_t which,
+                                 std::uint16_t depth, GeneratedRows& rows) {
   const ProgramOp& op = *bound.op;
   std::vector<std::size_t> opened;
   for (std::size_t i = 0; i < bound.ranges.size(); ++i) {
-    opened.push_back(open(rank, which, bound.ranges[i], static_cast<std::uint16_t>(depth + i), names.aten, rows));
+    opened.push_back(open(rank, which, bound.ranges[i], static_cast<std::uint16_t>(depth + i),
+                          names.aten, rows));
     if (i == 0) rows.ranges.text.back() = bound.text;
     rank.now += random.logNormalNs(op.hostUs * 0.15, kHostSigma);
   }
@@ -336,8 +354,8 @@ void TraceGenerator::Impl::runOp(Rank& rank, const BoundOp& bound, std::uint32_t
   rank.now += random.logNormalNs(0.8, kHostSigma);
 }
 
-void TraceGenerator::Impl::phase(Rank& rank, const std::vector<BoundOp>& ops, std::uint32_t which, StringId name,
-                                 GeneratedRows& rows) {
+void TraceGenerator::Impl::phase(Rank& rank, const std::vector<BoundOp>& ops, std::uint32_t which,
+                                 StringId name, GeneratedRows& rows) {
   const std::size_t range = open(rank, which, name, which == 0 ? 1 : 0, names.training, rows);
   for (const BoundOp& op : ops) runOp(rank, op, which, which == 0 ? 2 : 1, rows);
   close(rank, range, rows);
@@ -413,7 +431,8 @@ void TraceGenerator::Impl::synchronise(Rank& rank, GeneratedRows& rows) {
 
 void TraceGenerator::Impl::rankStep(Rank& rank, GeneratedRows& rows) {
   loaderStep(rank, rows);
-  const std::size_t step = open(rank, 0, intern(fmt::format("ProfilerStep#{}", stepNumber)), 0, names.training, rows);
+  const std::size_t step =
+      open(rank, 0, intern(fmt::format("ProfilerStep#{}", stepNumber)), 0, names.training, rows);
   const std::size_t next = open(rank, 0, names.loader, 1, names.training, rows);
   rank.now += random.logNormalNs(stepNumber % 50 == 49 ? 4'000 : 120, 0.4);
   close(rank, next, rows);
@@ -425,16 +444,18 @@ void TraceGenerator::Impl::rankStep(Rank& rank, GeneratedRows& rows) {
   phase(rank, backward, 1, names.backward, rows);
   phase(rank, optimizer, 0, names.optimizer, rows);
   synchronise(rank, rows);
-  rows.samples.push(
-      {.timeNs = rank.now, .track = TrackId(1 + rank.index), .value = static_cast<double>(rank.allocated)});
+  rows.samples.push({.timeNs = rank.now,
+                     .track = TrackId(1 + rank.index),
+                     .value = static_cast<double>(rank.allocated)});
   close(rank, step, rows);
   rank.now += random.logNormalNs(15, 0.4);
 }
 
 std::uint64_t GeneratedRows::rows() const {
-  return processes.id.size() + threads.id.size() + devices.id.size() + queues.id.size() + environment.key.size() +
-         tracks.id.size() + ranges.startNs.size() + apiCalls.startNs.size() + kernels.startNs.size() +
-         copies.startNs.size() + memsets.startNs.size() + syncs.startNs.size() + allocations.timeNs.size() +
+  return processes.id.size() + threads.id.size() + devices.id.size() + queues.id.size() +
+         environment.key.size() + tracks.id.size() + ranges.startNs.size() +
+         apiCalls.startNs.size() + kernels.startNs.size() + copies.startNs.size() +
+         memsets.startNs.size() + syncs.startNs.size() + allocations.timeNs.size() +
          samples.timeNs.size();
 }
 
@@ -506,7 +527,8 @@ Result<GenerateSummary> generateTrace(Writer& writer, const GenerateOptions& opt
   GeneratedRows rows;
   generator.describe(rows);
   for (;;) {
-    if (options.steps != 0 ? summary.steps >= options.steps : summary.events >= options.events) break;
+    if (options.steps != 0 ? summary.steps >= options.steps : summary.events >= options.events)
+      break;
     generator.step(rows);
     summary.events += rows.rows();
     ++summary.steps;

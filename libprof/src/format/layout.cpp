@@ -24,7 +24,8 @@ void seal(Bytes& bytes) {
 bool sealed(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(std::uint64_t)) return false;
   const auto content = bytes.first(bytes.size() - sizeof(std::uint64_t));
-  return base::checksumMatches(content, ByteReader(bytes.last(sizeof(std::uint64_t))).number<std::uint64_t>());
+  return base::checksumMatches(
+      content, ByteReader(bytes.last(sizeof(std::uint64_t))).number<std::uint64_t>());
 }
 
 void putPlanes(ByteWriter& out, const Encoding& e) {
@@ -53,8 +54,9 @@ Bytes encodeEncoding(const Encoding& e) {
   if (e.scheme == Scheme::Blob) out.number(e.rawBytes);
   if (e.scheme != Scheme::Blob) out.number(e.reference);
   if (e.scheme == Scheme::Predicted) {
-    for (const auto value : {static_cast<std::uint8_t>(e.base), e.baseColumn, e.groupColumn, e.contextColumn,
-                             e.contextShift, static_cast<std::uint8_t>(e.zigzag), e.shift}) {
+    for (const auto value :
+         {static_cast<std::uint8_t>(e.base), e.baseColumn, e.groupColumn, e.contextColumn,
+          e.contextShift, static_cast<std::uint8_t>(e.zigzag), e.shift}) {
       out.number(value);
     }
   }
@@ -113,7 +115,8 @@ Section takeSection(ByteReader& in) {
   section.type = in.number<ColumnType>();
   section.refers = in.number<Refers>();
   section.hint = in.number<Hint>();
-  section.known = parseEncoding(in.raw(in.number<std::uint8_t>()), section.encoding) && section.type <= ColumnType::F64;
+  section.known = parseEncoding(in.raw(in.number<std::uint8_t>()), section.encoding) &&
+                  section.type <= ColumnType::F64;
   section.storedBytes = in.number<std::uint32_t>();
   section.checksum = in.number<std::uint64_t>();
   return section;
@@ -174,9 +177,9 @@ std::size_t widthOf(ColumnType type) {
 }
 
 bool BlockEntry::plausible(std::uint64_t fileBytes) const {
-  return headerBytes >= kFixedHeaderBytes && headerBytes <= kMaxHeaderBytes && bodyBytes <= kMaxBodyBytes &&
-         rows <= kMaxBlockRows && rows <= kMaxRowsPerByte * bytes() && offset <= fileBytes &&
-         bytes() <= fileBytes - offset;
+  return headerBytes >= kFixedHeaderBytes && headerBytes <= kMaxHeaderBytes &&
+         bodyBytes <= kMaxBodyBytes && rows <= kMaxBlockRows && rows <= kMaxRowsPerByte * bytes() &&
+         offset <= fileBytes && bytes() <= fileBytes - offset;
 }
 
 Bytes encodeFileHeader() {
@@ -193,7 +196,8 @@ Bytes encodeFileHeader() {
 
 FileHeader parseFileHeader(std::span<const std::byte> bytes) {
   FileHeader header;
-  header.magic = bytes.size() >= kMagic.size() && std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
+  header.magic =
+      bytes.size() >= kMagic.size() && std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
   if (bytes.size() < kFileHeaderBytes || !header.magic) return header;
   ByteReader in(bytes.subspan(kMagic.size()));
   header.major = in.number<std::uint16_t>();
@@ -213,7 +217,8 @@ Bytes encodeBlockHeader(BlockHeader& header) {
     bodyBytes += section.storedBytes;
   }
   BlockEntry& entry = header.entry;
-  entry.headerBytes = static_cast<std::uint32_t>(kFixedHeaderBytes + variable.size() + sizeof(std::uint64_t));
+  entry.headerBytes =
+      static_cast<std::uint32_t>(kFixedHeaderBytes + variable.size() + sizeof(std::uint64_t));
   const std::uint64_t least = (entry.rows + kMaxRowsPerByte - 1) / kMaxRowsPerByte;
   entry.bodyBytes = std::max(bodyBytes, least > entry.headerBytes ? least - entry.headerBytes : 0);
   Bytes bytes = encodeFixedHeader(entry, header.sections.size());
@@ -225,7 +230,8 @@ Bytes encodeBlockHeader(BlockHeader& header) {
 std::optional<BlockEntry> parseFixedHeader(std::span<const std::byte> bytes) {
   if (bytes.size() < kFixedHeaderBytes) return std::nullopt;
   ByteReader in(bytes);
-  if (in.number<std::uint64_t>() != kSyncMarker || !sealed(bytes.first(kFixedHeaderBytes))) return std::nullopt;
+  if (in.number<std::uint64_t>() != kSyncMarker || !sealed(bytes.first(kFixedHeaderBytes)))
+    return std::nullopt;
   BlockEntry entry;
   takeEntry(in, entry);
   return entry;
@@ -235,9 +241,11 @@ std::optional<BlockHeader> parseBlockHeader(std::span<const std::byte> bytes) {
   BlockHeader header;
   const auto entry = parseFixedHeader(bytes);
   constexpr std::size_t kLeastBytes = kFixedHeaderBytes + sizeof(std::uint64_t);
-  if (!entry || entry->headerBytes != bytes.size() || bytes.size() < kLeastBytes || !sealed(bytes)) return std::nullopt;
+  if (!entry || entry->headerBytes != bytes.size() || bytes.size() < kLeastBytes || !sealed(bytes))
+    return std::nullopt;
   header.entry = *entry;
-  ByteReader in(bytes.subspan(kFixedHeaderBytes, bytes.size() - kFixedHeaderBytes - sizeof(std::uint64_t)));
+  ByteReader in(
+      bytes.subspan(kFixedHeaderBytes, bytes.size() - kFixedHeaderBytes - sizeof(std::uint64_t)));
   header.tableName = in.shortText();
   const std::size_t count = fixedSectionCount(bytes);
   std::uint64_t at = 0;
@@ -282,7 +290,8 @@ Bytes encodeIndex(std::span<const BlockEntry> blocks) {
   return bytes;
 }
 
-std::optional<std::vector<BlockEntry>> parseIndex(std::span<const std::byte> bytes, std::uint64_t fileBytes) {
+std::optional<std::vector<BlockEntry>> parseIndex(std::span<const std::byte> bytes,
+                                                  std::uint64_t fileBytes) {
   ByteReader in(bytes);
   const auto count = in.number<std::uint64_t>();
   if (!in.ok() || count > in.left() / 44 || count * 44 != in.left()) return std::nullopt;

@@ -14,7 +14,8 @@
 #include "base/bytes.h"
 #include "lacuna/prof/schema.h"
 
-/// The bytes of an .lcn file that are not columns: file header, block headers, footer. FORMAT.md is the contract.
+/// The bytes of an .lcn file that are not columns: file header, block headers, footer. FORMAT.md is
+/// the contract.
 namespace lacuna::prof::format {
 
 using base::Bytes;
@@ -28,15 +29,17 @@ inline constexpr std::size_t kFooterBytes = 40;
 inline constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 16;
 inline constexpr std::uint64_t kMaxBodyBytes = std::uint64_t{1} << 28;
 inline constexpr std::uint32_t kMaxBlockRows = std::uint32_t{1} << 20;
-/// A block has at least one byte for this many rows (padded if need be). So the size of the file bounds what a reader
-/// allocates.
+/// A block has at least one byte for this many rows (padded if need be). So the size of the file
+/// bounds what a reader allocates.
 inline constexpr std::uint64_t kMaxRowsPerByte = 16;
 /// A blob does not shrink by more than this; one that would is kept as it is.
 inline constexpr std::uint64_t kMaxBlobRatio = 64;
-inline constexpr std::uint64_t kSyncMarker = 0x0A1A'6B6C'62B5'CEF7;  // unlikely in text, in code and in our own columns
+inline constexpr std::uint64_t kSyncMarker =
+    0x0A1A'6B6C'62B5'CEF7;  // unlikely in text, in code and in our own columns
 
 enum class BlockKind : std::uint8_t { Rows = 1, Strings = 2, Index = 3, Derived = 4 };
-inline constexpr std::uint8_t kLongRows = 1;  ///< block flag: rows much longer than a block, kept apart
+inline constexpr std::uint8_t kLongRows =
+    1;  ///< block flag: rows much longer than a block, kept apart
 
 /// The way a column's numbers became bytes; see encoding.h.
 enum class Scheme : std::uint8_t { Blob = 0, Constant = 1, Predicted = 2, Dictionary = 3 };
@@ -60,9 +63,11 @@ struct Encoding {
   Scheme scheme = Scheme::Constant;
   Base base = Base::None;
   std::uint8_t baseColumn = kNoColumn;
-  std::uint8_t groupColumn = kNoColumn;    ///< `Previous` means the previous row with the same value here
-  std::uint8_t contextColumn = kNoColumn;  ///< what is left is predicted once more by this column's value
-  std::uint8_t contextShift = 0;           ///< 0: the last one seen; s: a running mean that moves by 1/2^s
+  std::uint8_t groupColumn =
+      kNoColumn;  ///< `Previous` means the previous row with the same value here
+  std::uint8_t contextColumn =
+      kNoColumn;                  ///< what is left is predicted once more by this column's value
+  std::uint8_t contextShift = 0;  ///< 0: the last one seen; s: a running mean that moves by 1/2^s
   bool zigzag = false;
   std::uint8_t shift = 0;        ///< common trailing zero bits
   std::uint64_t reference = 0;   ///< constant, first value, or least value
@@ -129,9 +134,11 @@ struct FileHeader {
 };
 FileHeader parseFileHeader(std::span<const std::byte> bytes);
 
-/// Fills in entry.headerBytes and entry.bodyBytes (sections plus padding) and returns the header's bytes.
+/// Fills in entry.headerBytes and entry.bodyBytes (sections plus padding) and returns the header's
+/// bytes.
 Bytes encodeBlockHeader(BlockHeader& header);
-/// The fixed part only: nothing unless marker and checksum are right. `offset` is left to the caller.
+/// The fixed part only: nothing unless marker and checksum are right. `offset` is left to the
+/// caller.
 std::optional<BlockEntry> parseFixedHeader(std::span<const std::byte> bytes);
 /// The whole header; its views point into `bytes`.
 std::optional<BlockHeader> parseBlockHeader(std::span<const std::byte> bytes);
@@ -144,6 +151,7 @@ Bytes encodeFooter(const Footer& footer);
 std::optional<Footer> parseFooter(std::span<const std::byte> bytes);
 
 Bytes encodeIndex(std::span<const BlockEntry> blocks);
-std::optional<std::vector<BlockEntry>> parseIndex(std::span<const std::byte> bytes, std::uint64_t fileBytes);
+std::optional<std::vector<BlockEntry>> parseIndex(std::span<const std::byte> bytes,
+                                                  std::uint64_t fileBytes);
 
 }  // namespace lacuna::prof::format

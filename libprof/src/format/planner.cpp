@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kSampleRows = 8192;
 constexpr std::size_t kBlocksPerPlan = 32;
-/// A prediction from another column makes readers decode that one too, so it has to save this share at least.
+/// A prediction from another column makes readers decode that one too, so it has to save this share
+/// at least.
 constexpr std::size_t kDependentGain = 10;  // percent
 constexpr std::size_t kMaxKeys = 5;
 constexpr std::uint8_t kMeanShift = 2;
@@ -28,7 +29,8 @@ Plan basePlan(Base base) {
 }
 
 bool dependent(const Plan& plan) {
-  return plan.baseColumn != kNoColumn || plan.groupColumn != kNoColumn || plan.contextColumn != kNoColumn;
+  return plan.baseColumn != kNoColumn || plan.groupColumn != kNoColumn ||
+         plan.contextColumn != kNoColumn;
 }
 
 /// The columns that a plan uses besides its own.
@@ -48,7 +50,8 @@ bool risesWithTime(const ColumnSpec& column) {
 
 Planner::Planner(std::span<const ColumnSpec> columns) : columns_(columns), plans_(columns.size()) {}
 
-const std::vector<Plan>& Planner::plans(std::span<const ColumnView> views, std::size_t rows, Encoder& encoder) {
+const std::vector<Plan>& Planner::plans(std::span<const ColumnView> views, std::size_t rows,
+                                        Encoder& encoder) {
   if (untilNext_ > 0 && rows <= plannedRows_ * 4) {
     --untilNext_;
     return plans_;
@@ -67,10 +70,12 @@ const std::vector<Plan>& Planner::plans(std::span<const ColumnView> views, std::
     plans_[c] = Plan{};
     if (constantIn(sampled[c], sample)) continue;
     varying.push_back(c);
-    if (columns_[c].refers != Refers::Nothing && keys.size() < kMaxKeys) keys.push_back(static_cast<std::uint8_t>(c));
+    if (columns_[c].refers != Refers::Nothing && keys.size() < kMaxKeys)
+      keys.push_back(static_cast<std::uint8_t>(c));
   }
   encoder.begin(sampled, sample);
-  // Keys first: what they are predicted from narrows what they may serve for, and the other way round.
+  // Keys first: what they are predicted from narrows what they may serve for, and the other way
+  // round.
   for (const std::uint8_t key : keys) choose(key, keys, encoder);
   for (const std::size_t c : varying) {
     if (std::find(keys.begin(), keys.end(), c) == keys.end()) choose(c, keys, encoder);
@@ -81,7 +86,8 @@ const std::vector<Plan>& Planner::plans(std::span<const ColumnView> views, std::
 bool Planner::mayUse(std::size_t column, std::uint8_t other) const {
   if (other == column) return false;
   const auto used = usedBy(plans_[other]);
-  return std::all_of(used.begin(), used.end(), [&](std::uint8_t next) { return mayUse(column, next); });
+  return std::all_of(used.begin(), used.end(),
+                     [&](std::uint8_t next) { return mayUse(column, next); });
 }
 
 void Planner::tryPlan(std::size_t column, const Plan& plan, Encoder& encoder) {
@@ -91,7 +97,8 @@ void Planner::tryPlan(std::size_t column, const Plan& plan, Encoder& encoder) {
   scratch_.clear();
   encoder.encode(plan, column, scratch_);
   const bool costsMore = dependent(plan) && !dependent(plans_[column]);
-  const std::size_t bytes = costsMore ? scratch_.size() * (100 + kDependentGain) / 100 : scratch_.size();
+  const std::size_t bytes =
+      costsMore ? scratch_.size() * (100 + kDependentGain) / 100 : scratch_.size();
   if (bytes >= bestBytes_) return;
   bestBytes_ = scratch_.size();
   plans_[column] = plan;
@@ -103,7 +110,8 @@ void Planner::choose(std::size_t column, std::span<const std::uint8_t> keys, Enc
   const bool rising = risesWithTime(spec);
   const bool narrow = widthOf(spec.type) == 1;
   if (!rising) tryPlan(column, basePlan(Base::None), encoder);
-  if (!rising && !narrow && spec.hint != Hint::Length) tryPlan(column, Plan{.scheme = Scheme::Dictionary}, encoder);
+  if (!rising && !narrow && spec.hint != Hint::Length)
+    tryPlan(column, Plan{.scheme = Scheme::Dictionary}, encoder);
   if (rising || spec.refers == Refers::Nothing) tryPlan(column, basePlan(Base::Previous), encoder);
   for (std::size_t c = 0; rising && spec.hint == Hint::Time && c < columns_.size(); ++c) {
     if (columns_[c].hint != Hint::Length || columns_[c].type != spec.type) continue;

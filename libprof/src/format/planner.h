@@ -10,13 +10,15 @@
 
 namespace lacuna::prof::format {
 
-/// Chooses how each column of a table is encoded: tries what may fit on a sample of the rows and keeps the smallest.
-/// The choice holds for the following blocks and is reviewed now and then.
+/// Chooses how each column of a table is encoded: tries what may fit on a sample of the rows and
+/// keeps the smallest. The choice holds for the following blocks and is reviewed now and then.
 class Planner {
  public:
   explicit Planner(std::span<const ColumnSpec> columns);
-  /// The plans for the next block of the table. Leaves the encoder at another block: begin() it again.
-  const std::vector<Plan>& plans(std::span<const ColumnView> views, std::size_t rows, Encoder& encoder);
+  /// The plans for the next block of the table. Leaves the encoder at another block: begin() it
+  /// again.
+  const std::vector<Plan>& plans(std::span<const ColumnView> views, std::size_t rows,
+                                 Encoder& encoder);
 
  private:
   void choose(std::size_t column, std::span<const std::uint8_t> keys, Encoder& encoder);

@@ -26,8 +26,11 @@ namespace {
 constexpr std::uint64_t kVerifyAtOnce = std::uint64_t{64} << 20;
 
 BlockInfo infoOf(const BlockEntry& entry) {
-  return {
-      entry.offset, entry.bytes(), entry.rows, (entry.flags & format::kLongRows) != 0, {entry.minTime, entry.maxTime}};
+  return {entry.offset,
+          entry.bytes(),
+          entry.rows,
+          (entry.flags & format::kLongRows) != 0,
+          {entry.minTime, entry.maxTime}};
 }
 
 /// Tables without a time column are in every window.
@@ -50,7 +53,8 @@ void addLeftOut(std::vector<ColumnSpec>& columns, const TableSpec& own) {
   const std::size_t described = columns.size();
   for (const ColumnSpec& column : std::span(own.columns, own.columnCount)) {
     const auto end = columns.begin() + static_cast<std::ptrdiff_t>(described);
-    if (std::none_of(columns.begin(), end, [&](const ColumnSpec& c) { return c.name == column.name; }))
+    if (std::none_of(columns.begin(), end,
+                     [&](const ColumnSpec& c) { return c.name == column.name; }))
       columns.push_back(column);
   }
 }
@@ -63,29 +67,34 @@ struct Table {
 /// Checks the file header; damage of it goes to `list`.
 Result<format::FileHeader> readFileHeader(const base::InputFile& file, std::uint64_t fileBytes,
                                           format::BlockList& list) {
-  Bytes bytes(std::min<std::uint64_t>(format::kFileHeaderBytes + format::kFixedHeaderBytes, fileBytes));
+  Bytes bytes(
+      std::min<std::uint64_t>(format::kFileHeaderBytes + format::kFixedHeaderBytes, fileBytes));
   if (Status status = file.read(0, bytes); !status.ok()) return status.error();
   const auto header = format::parseFileHeader(bytes);
   const std::string path = file.path().string();
   if (header.state == format::HeaderState::TooNew) {
-    return Error{fmt::format("{} has format version {}.{}, and this lacuna reads up to {}.x: use a newer lacuna", path,
-                             header.major, header.minor, format::kMajorVersion)};
+    return Error{fmt::format(
+        "{} has format version {}.{}, and this lacuna reads up to {}.x: use a newer lacuna", path,
+        header.major, header.minor, format::kMajorVersion)};
   }
   if (header.state == format::HeaderState::Good) return header;
-  const bool blockFollows = bytes.size() == format::kFileHeaderBytes + format::kFixedHeaderBytes &&
-                            format::parseFixedHeader(std::span(bytes).subspan(format::kFileHeaderBytes)).has_value();
+  const bool blockFollows =
+      bytes.size() == format::kFileHeaderBytes + format::kFixedHeaderBytes &&
+      format::parseFixedHeader(std::span(bytes).subspan(format::kFileHeaderBytes)).has_value();
   if (!header.magic && !blockFollows) {
-    return Error{fmt::format("{} is not a lacuna trace{}", path, fileBytes == 0 ? ": it is empty" : "")};
+    return Error{
+        fmt::format("{} is not a lacuna trace{}", path, fileBytes == 0 ? ": it is empty" : "")};
   }
-  list.damage.push_back(
-      {0, std::min<std::uint64_t>(fileBytes, format::kFileHeaderBytes), "the file header is damaged"});
+  list.damage.push_back({0, std::min<std::uint64_t>(fileBytes, format::kFileHeaderBytes),
+                         "the file header is damaged"});
   return header;
 }
 
 }  // namespace
 
 struct Reader::Impl {
-  explicit Impl(base::InputFile opened) : shared(std::make_shared<base::InputFile>(std::move(opened))), file(*shared) {}
+  explicit Impl(base::InputFile opened)
+      : shared(std::make_shared<base::InputFile>(std::move(opened))), file(*shared) {}
 
   Status load(const ReaderOptions& options);
   Status grow(std::uint64_t bytes);
@@ -120,8 +129,9 @@ Status Reader::Impl::load(const ReaderOptions& wanted) {
   if (!found.ok()) return found.error();
   header = *found;
   auto indexed = format::listFromIndex(file, fileBytes);
-  verify = options.verify == ReaderOptions::Verify::Always ||
-           (options.verify == ReaderOptions::Verify::Auto && (!indexed || fileBytes <= kVerifyAtOnce));
+  verify =
+      options.verify == ReaderOptions::Verify::Always ||
+      (options.verify == ReaderOptions::Verify::Auto && (!indexed || fileBytes <= kVerifyAtOnce));
   if (indexed) {
     indexed->damage = std::move(list.damage);
     list = *std::move(indexed);
@@ -139,7 +149,8 @@ Status Reader::Impl::grow(std::uint64_t bytes) {
   list.damage.resize(lastingDamage);
   fileBytes = bytes;
   const std::size_t before = list.blocks.size();
-  if (Status status = format::walkBlocks(file, fileBytes, verify, list); !status.ok()) return status;
+  if (Status status = format::walkBlocks(file, fileBytes, verify, list); !status.ok())
+    return status;
   // The walk passes over the index; a file that has a good one now is finished.
   const auto indexed = format::listFromIndex(file, fileBytes);
   list.complete = indexed.has_value() && list.tail == 0;
@@ -152,15 +163,19 @@ Status Reader::Impl::grow(std::uint64_t bytes) {
 Status Reader::Impl::take(std::size_t firstBlock) {
   using Item = Budget::Item;
   std::uint64_t rows = 0;
-  for (const BlockEntry& entry : list.blocks) rows += entry.kind == BlockKind::Rows ? entry.rows : 0;
-  if (Status status = options.budget.allow(Item::Rows, rows, file.path(), fileBytes); !status.ok()) return status;
+  for (const BlockEntry& entry : list.blocks)
+    rows += entry.kind == BlockKind::Rows ? entry.rows : 0;
+  if (Status status = options.budget.allow(Item::Rows, rows, file.path(), fileBytes); !status.ok())
+    return status;
   for (std::size_t i = firstBlock; i < list.blocks.size(); ++i) {
     const BlockEntry& entry = list.blocks[i];
     if (entry.kind == BlockKind::Rows) takeRows(entry);
     if (entry.kind == BlockKind::Derived) derived.push_back({entry.offset, entry.bytes()});
     if (entry.kind != BlockKind::Strings) continue;
     takeStrings(entry);
-    if (Status status = options.budget.allow(Item::Strings, strings.count(), file.path(), fileBytes); !status.ok())
+    if (Status status =
+            options.budget.allow(Item::Strings, strings.count(), file.path(), fileBytes);
+        !status.ok())
       return status;
   }
   return {};
@@ -193,7 +208,8 @@ void Reader::Impl::takeRows(const BlockEntry& entry) {
 void Reader::Impl::takeStrings(const BlockEntry& entry) {
   auto blob = format::readBlob(file, entry);
   if (blob.ok() && strings.add(*std::move(blob), entry.offset)) return;
-  list.damage.push_back({entry.offset, entry.bytes(), format::describe(file, entry) + " cannot be read"});
+  list.damage.push_back(
+      {entry.offset, entry.bytes(), format::describe(file, entry) + " cannot be read"});
 }
 
 void Reader::Impl::noteTail() {
@@ -229,7 +245,8 @@ Result<bool> Reader::refresh() {
   if (!size.ok()) return size.error();
   if (*size == impl_->fileBytes) return false;
   if (*size < impl_->list.end || impl_->list.complete) {
-    return Error{fmt::format("{} was rewritten while it was open: open it again", impl_->file.path().string())};
+    return Error{fmt::format("{} was rewritten while it was open: open it again",
+                             impl_->file.path().string())};
   }
   // Copies go on with what there was.
   if (impl_.use_count() > 1) impl_ = std::make_shared<Impl>(*impl_);
@@ -242,9 +259,9 @@ std::span<const TableInfo> Reader::tables() const {
 }
 
 const TableInfo* Reader::table(std::uint16_t id) const {
-  const auto found =
-      std::lower_bound(impl_->tables.begin(), impl_->tables.end(), id,
-                       [](const TableInfo& info, std::uint16_t wanted) { return info.spec.id < wanted; });
+  const auto found = std::lower_bound(
+      impl_->tables.begin(), impl_->tables.end(), id,
+      [](const TableInfo& info, std::uint16_t wanted) { return info.spec.id < wanted; });
   return found != impl_->tables.end() && found->spec.id == id ? &*found : nullptr;
 }
 
@@ -265,7 +282,8 @@ Status Reader::scanColumns(std::uint16_t id, TimeWindow window, std::span<const 
   std::vector<const void*> data(wanted.size());
   for (const BlockInfo& block : info->blocks) {
     if (!touches(block, window)) continue;
-    if (Status status = decoder.open(impl_->rowBlocks.at(block.offset)); !status.ok()) return status;
+    if (Status status = decoder.open(impl_->rowBlocks.at(block.offset)); !status.ok())
+      return status;
     for (std::size_t c = 0; c < wanted.size(); ++c) {
       const std::size_t bytes = block.rows * format::widthOf(wanted[c].type);
       if (buffers[c].size() < bytes) buffers[c].resize(bytes);
@@ -277,9 +295,11 @@ Status Reader::scanColumns(std::uint16_t id, TimeWindow window, std::span<const 
   return {};
 }
 
-Status Reader::readBlock(const BlockInfo& block, std::span<const ColumnSpec> wanted, std::span<void* const> out) const {
+Status Reader::readBlock(const BlockInfo& block, std::span<const ColumnSpec> wanted,
+                         std::span<void* const> out) const {
   const auto found = impl_->rowBlocks.find(block.offset);
-  if (found == impl_->rowBlocks.end()) return Error{fmt::format("there is no block at byte {}", block.offset)};
+  if (found == impl_->rowBlocks.end())
+    return Error{fmt::format("there is no block at byte {}", block.offset)};
   format::BlockDecoder decoder(impl_->file);
   if (Status status = decoder.open(found->second); !status.ok()) return status;
   for (std::size_t c = 0; c < wanted.size(); ++c) {
@@ -290,7 +310,8 @@ Status Reader::readBlock(const BlockInfo& block, std::span<const ColumnSpec> wan
 
 Result<std::vector<StoredColumn>> Reader::storedColumns(const BlockInfo& block) const {
   const auto found = impl_->rowBlocks.find(block.offset);
-  if (found == impl_->rowBlocks.end()) return Error{fmt::format("there is no block at byte {}", block.offset)};
+  if (found == impl_->rowBlocks.end())
+    return Error{fmt::format("there is no block at byte {}", block.offset)};
   Bytes bytes;
   const auto header = format::readHeader(impl_->file, found->second, bytes);
   if (!header.ok()) return header.error();
@@ -303,8 +324,8 @@ Result<std::vector<StoredColumn>> Reader::storedColumns(const BlockInfo& block) 
     for (std::size_t i = 0; i < spec.columnCount; ++i) {
       if (spec.columns[i].name == section.name) name = spec.columns[i].name;
     }
-    columns.push_back({name, format::encodingName(*header, section), block.rows * format::widthOf(section.type),
-                       section.storedBytes});
+    columns.push_back({name, format::encodingName(*header, section),
+                       block.rows * format::widthOf(section.type), section.storedBytes});
   }
   return columns;
 }
@@ -313,20 +334,24 @@ std::span<const DerivedBlock> Reader::derivedBlocks() const {
   return impl_->derived;
 }
 
-Result<std::vector<DerivedSection>> Reader::derivedSections(const DerivedBlock& block, std::string_view product) const {
+Result<std::vector<DerivedSection>> Reader::derivedSections(const DerivedBlock& block,
+                                                            std::string_view product) const {
   const auto& blocks = impl_->list.blocks;
-  const auto entry = std::lower_bound(blocks.begin(), blocks.end(), block.offset,
-                                      [](const BlockEntry& e, std::uint64_t offset) { return e.offset < offset; });
+  const auto entry =
+      std::lower_bound(blocks.begin(), blocks.end(), block.offset,
+                       [](const BlockEntry& e, std::uint64_t offset) { return e.offset < offset; });
   if (entry == blocks.end() || entry->offset != block.offset || entry->kind != BlockKind::Derived) {
     return Error{fmt::format("there is no derived block at byte {}", block.offset)};
   }
   Bytes bytes;
   const auto header = format::readHeader(impl_->file, *entry, bytes);
   if (!header.ok()) return header.error();
-  if (header->tableName != product) return Error{fmt::format("the block at byte {} is no {}", block.offset, product)};
+  if (header->tableName != product)
+    return Error{fmt::format("the block at byte {} is no {}", block.offset, product)};
   std::vector<DerivedSection> sections;
   for (const auto& section : header->sections) {
-    sections.push_back({entry->offset + entry->headerBytes + section.offset, section.storedBytes, section.checksum});
+    sections.push_back({entry->offset + entry->headerBytes + section.offset, section.storedBytes,
+                        section.checksum});
   }
   return sections;
 }
@@ -334,7 +359,8 @@ Result<std::vector<DerivedSection>> Reader::derivedSections(const DerivedBlock& 
 Status Reader::readSection(const DerivedSection& section, std::span<std::byte> out) const {
   if (Status status = impl_->file.read(section.offset, out); !status.ok()) return status;
   if (base::checksumMatches(out, section.checksum)) return {};
-  return Error{fmt::format("{}: derived bytes at {} do not match their checksum", path().string(), section.offset)};
+  return Error{fmt::format("{}: derived bytes at {} do not match their checksum", path().string(),
+                           section.offset)};
 }
 
 std::uint64_t Reader::contentKey() const {

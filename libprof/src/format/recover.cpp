@@ -21,13 +21,15 @@ Result<format::BlockList> completeBlocks(const base::InputFile& file, std::uint6
     return *std::move(indexed);
   }
   format::BlockList list;
-  if (Status status = format::walkBlocks(file, fileBytes, true, list); !status.ok()) return status.error();
-  if (list.tail != 0) list.damage.push_back({fileBytes - list.tail, list.tail, "the file ends inside a block"});
+  if (Status status = format::walkBlocks(file, fileBytes, true, list); !status.ok())
+    return status.error();
+  if (list.tail != 0)
+    list.damage.push_back({fileBytes - list.tail, list.tail, "the file ends inside a block"});
   return list;
 }
 
-Status copyBlocks(const base::InputFile& file, const format::BlockList& list, format::BlockSink& sink,
-                  RecoverSummary& summary) {
+Status copyBlocks(const base::InputFile& file, const format::BlockList& list,
+                  format::BlockSink& sink, RecoverSummary& summary) {
   format::Bytes bytes;
   for (const format::BlockEntry& entry : list.blocks) {
     // They describe blocks that may have gone, and a reader that needs them derives them again.
@@ -58,7 +60,8 @@ Result<RecoverSummary> recoverFile(const fs::path& from, const fs::path& to, Exi
   if (!output.ok()) return output.error();
   std::error_code error;
   if (fs::equivalent(from, *output, error)) {
-    return Error{fmt::format("{} cannot be recovered onto itself: name another file", from.string())};
+    return Error{
+        fmt::format("{} cannot be recovered onto itself: name another file", from.string())};
   }
   // Reader::open reports what is wrong with a file of another kind or of a newer version.
   const auto reader = Reader::open(from, {ReaderOptions::Verify::Never});
@@ -72,10 +75,13 @@ Result<RecoverSummary> recoverFile(const fs::path& from, const fs::path& to, Exi
   summary.damage = list->damage;
   const auto write = [&](const fs::path& part) -> Status {
     if (Status status = writeTrace(*file, *list, part, summary); !status.ok()) return status;
-    // The damaged bytes made the file large enough for its rows; nothing would open it without them.
-    return Budget::ofProcess().allow(Budget::Item::Rows, summary.rows, from, fs::file_size(part, error));
+    // The damaged bytes made the file large enough for its rows; nothing would open it without
+    // them.
+    return Budget::ofProcess().allow(Budget::Item::Rows, summary.rows, from,
+                                     fs::file_size(part, error));
   };
-  if (Status status = writeAtomically(*output, write, existing); !status.ok()) return status.error();
+  if (Status status = writeAtomically(*output, write, existing); !status.ok())
+    return status.error();
   return summary;
 }
 

@@ -10,7 +10,8 @@ namespace lacuna::prof::format {
 /// The slot of each value of a column that groups or contexts go by.
 inline void fillSlots(ColumnType type, const void* values, std::size_t rows, std::uint16_t* slots) {
   const auto fill = [&]<class T>(const T* typed) {
-    for (std::size_t i = 0; i < rows; ++i) slots[i] = static_cast<std::uint16_t>(typed[i] & (kSlots - 1));
+    for (std::size_t i = 0; i < rows; ++i)
+      slots[i] = static_cast<std::uint16_t>(typed[i] & (kSlots - 1));
   };
   switch (widthOf(type)) {
     case 1:

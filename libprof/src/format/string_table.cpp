@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 24;
-/// The most ids that a file may leave out where damage took their block, besides one for each byte before the next
-/// block. Without a limit the ids of a few bytes would take gigabytes.
+/// The most ids that a file may leave out where damage took their block, besides one for each byte
+/// before the next block. Without a limit the ids of a few bytes would take gigabytes.
 constexpr std::uint64_t kMaxMissing = std::uint64_t{1} << 20;
 
 }  // namespace
@@ -56,13 +56,15 @@ void StringInterner::skipTo(std::uint32_t count) {
 std::uint32_t StringInterner::takePending(base::Bytes& blob) {
   const std::size_t first = written_;
   std::size_t bytes = 0;
-  while (hasPending() && bytes < kPieceBytes) bytes += texts_[written_++].size() + sizeof(std::uint32_t);
+  while (hasPending() && bytes < kPieceBytes)
+    bytes += texts_[written_++].size() + sizeof(std::uint32_t);
   const auto count = static_cast<std::uint32_t>(written_ - first);
   blob.clear();
   base::ByteWriter out(blob);
   out.number(static_cast<std::uint32_t>(first));
   out.number(count);
-  for (std::size_t i = first; i < written_; ++i) out.number(static_cast<std::uint32_t>(texts_[i].size()));
+  for (std::size_t i = first; i < written_; ++i)
+    out.number(static_cast<std::uint32_t>(texts_[i].size()));
   for (std::size_t i = first; i < written_; ++i) out.raw(texts_[i].data(), texts_[i].size());
   return count;
 }
@@ -77,7 +79,8 @@ bool StringStore::add(base::Bytes blob, std::uint64_t offset) {
   if (missing > kMaxMissing + offset) return false;
   const auto sizes = in.raw(count * sizeof(std::uint32_t));
   std::uint64_t bytes = 0;
-  for (base::ByteReader lengths(sizes); lengths.left() > 0;) bytes += lengths.number<std::uint32_t>();
+  for (base::ByteReader lengths(sizes); lengths.left() > 0;)
+    bytes += lengths.number<std::uint32_t>();
   if (bytes > in.left()) return false;
   missing_ = missing;
   base::ByteReader lengths(sizes);

@@ -22,7 +22,8 @@ class StringInterner {
   StringInterner();
   StringId intern(std::string_view text);
   [[nodiscard]] bool hasPending() const { return written_ < texts_.size(); }
-  /// Takes the next piece of what is pending (about a megabyte): its blob, and how many texts are in it.
+  /// Takes the next piece of what is pending (about a megabyte): its blob, and how many texts are
+  /// in it.
   std::uint32_t takePending(base::Bytes& blob);
   /// For a file that is extended: everything so far is in the file already.
   void markWritten() { written_ = texts_.size(); }
@@ -48,8 +49,8 @@ class StringInterner {
 class StringStore {
  public:
   StringStore() : texts_(1) {}
-  /// Takes the strings block at this place of the file. False when its lengths contradict its size, or its ids leave
-  /// out more than can have been lost.
+  /// Takes the strings block at this place of the file. False when its lengths contradict its size,
+  /// or its ids leave out more than can have been lost.
   bool add(base::Bytes blob, std::uint64_t offset);
   [[nodiscard]] std::string_view text(StringId id) const {
     return id.value < texts_.size() ? texts_[id.value] : std::string_view();

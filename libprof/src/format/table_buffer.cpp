@@ -54,7 +54,8 @@ void RowBuffer::append(std::span<const void* const> columns, std::size_t first, 
   reserve(count);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     const std::size_t width = widthOf(columns_[c].type);
-    std::memcpy(data_[c] + rows_ * width, static_cast<const std::byte*>(columns[c]) + first * width, count * width);
+    std::memcpy(data_[c] + rows_ * width, static_cast<const std::byte*>(columns[c]) + first * width,
+                count * width);
   }
   commit(count);
 }
@@ -63,7 +64,8 @@ void RowBuffer::appendRow(std::span<const ColumnView> from, std::size_t row) {
   reserve(1);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     const std::size_t width = widthOf(columns_[c].type);
-    std::memcpy(data_[c] + rows_ * width, static_cast<const std::byte*>(from[c].values) + row * width, width);
+    std::memcpy(data_[c] + rows_ * width,
+                static_cast<const std::byte*>(from[c].values) + row * width, width);
   }
   commit(1);
 }
@@ -82,7 +84,8 @@ TableBuffer::TableBuffer(const TableSpec& spec, std::size_t capacity)
       lengthColumn(firstWith(table.columns, Hint::Length)),
       planner(table.columns) {}
 
-void timeRange(const TableBuffer& table, std::span<const ColumnView> views, std::size_t rows, BlockEntry& entry) {
+void timeRange(const TableBuffer& table, std::span<const ColumnView> views, std::size_t rows,
+               BlockEntry& entry) {
   const std::int64_t* starts = times(views, table.timeColumn);
   const std::int64_t* lengths = times(views, table.lengthColumn);
   if (starts == nullptr) return;
@@ -93,8 +96,8 @@ void timeRange(const TableBuffer& table, std::span<const ColumnView> views, std:
   }
 }
 
-std::size_t findLongRows(const TableBuffer& table, std::span<const ColumnView> views, std::size_t rows,
-                         std::vector<std::uint8_t>& isLong) {
+std::size_t findLongRows(const TableBuffer& table, std::span<const ColumnView> views,
+                         std::size_t rows, std::vector<std::uint8_t>& isLong) {
   const std::int64_t* starts = times(views, table.timeColumn);
   const std::int64_t* lengths = times(views, table.lengthColumn);
   if (starts == nullptr || lengths == nullptr || rows < kLongShare) return 0;

@@ -66,11 +66,12 @@ struct TableBuffer {
 };
 
 /// First start and last end (exclusive) of the rows.
-void timeRange(const TableBuffer& table, std::span<const ColumnView> views, std::size_t rows, BlockEntry& entry);
+void timeRange(const TableBuffer& table, std::span<const ColumnView> views, std::size_t rows,
+               BlockEntry& entry);
 
-/// Marks the rows that last much longer than all the block's starts are apart; answers how many. None when they are so
-/// many that keeping them apart would not help.
-std::size_t findLongRows(const TableBuffer& table, std::span<const ColumnView> views, std::size_t rows,
-                         std::vector<std::uint8_t>& isLong);
+/// Marks the rows that last much longer than all the block's starts are apart; answers how many.
+/// None when they are so many that keeping them apart would not help.
+std::size_t findLongRows(const TableBuffer& table, std::span<const ColumnView> views,
+                         std::size_t rows, std::vector<std::uint8_t>& isLong);
 
 }  // namespace lacuna::prof::format

@@ -10,11 +10,13 @@
 
 #include "format/layout.h"
 
-/// The arithmetic of the column encodings, on unsigned numbers of the column's own width (everything is modulo 2^width,
-/// so that any value survives). Each forward function has its inverse beside it.
+/// The arithmetic of the column encodings, on unsigned numbers of the column's own width
+/// (everything is modulo 2^width, so that any value survives). Each forward function has its
+/// inverse beside it.
 namespace lacuna::prof::format {
 
-/// Groups and contexts are distinguished by the low bits of a value; a collision costs a worse prediction, no more.
+/// Groups and contexts are distinguished by the low bits of a value; a collision costs a worse
+/// prediction, no more.
 inline constexpr std::size_t kSlots = 4096;
 
 template <class T>
@@ -37,8 +39,8 @@ struct Links {
   std::uint8_t shift = 0;
 };
 
-/// Walks the rows with the predictor's state; `step(i, predicted)` answers the true value. The one loop serves both
-/// directions, so they cannot drift apart.
+/// Walks the rows with the predictor's state; `step(i, predicted)` answers the true value. The one
+/// loop serves both directions, so they cannot drift apart.
 template <Base kBase, bool kGrouped, bool kContext, class T, class Step>
 void walk(std::size_t rows, const Links<T>& links, T reference, Step&& step) {
   using S = std::make_signed_t<T>;
@@ -58,7 +60,8 @@ void walk(std::size_t rows, const Links<T>& links, T reference, Step&& step) {
       expected = step(i, expected);
     }
     if constexpr (kBase == Base::Previous) last[group] = expected;
-    if constexpr (kBase == Base::PreviousEnd) last[group] = static_cast<T>(expected + links.base[i]);
+    if constexpr (kBase == Base::PreviousEnd)
+      last[group] = static_cast<T>(expected + links.base[i]);
   }
 }
 
@@ -66,10 +69,12 @@ template <Base kBase, class T, class Step>
 void walkBase(std::size_t rows, const Links<T>& links, T reference, Step&& step) {
   constexpr bool kMayGroup = kBase == Base::Previous || kBase == Base::PreviousEnd;
   if (links.context != nullptr) {
-    if (kMayGroup && links.group != nullptr) return walk<kBase, kMayGroup, true>(rows, links, reference, step);
+    if (kMayGroup && links.group != nullptr)
+      return walk<kBase, kMayGroup, true>(rows, links, reference, step);
     return walk<kBase, false, true>(rows, links, reference, step);
   }
-  if (kMayGroup && links.group != nullptr) return walk<kBase, kMayGroup, false>(rows, links, reference, step);
+  if (kMayGroup && links.group != nullptr)
+    return walk<kBase, kMayGroup, false>(rows, links, reference, step);
   walk<kBase, false, false>(rows, links, reference, step);
 }
 
@@ -89,7 +94,8 @@ void walkRows(Base base, std::size_t rows, const Links<T>& links, T reference, S
 
 /// residual[i] = values[i] - prediction.
 template <class T>
-void predict(Base base, std::size_t rows, const Links<T>& links, T reference, const T* values, T* residual) {
+void predict(Base base, std::size_t rows, const Links<T>& links, T reference, const T* values,
+             T* residual) {
   walkRows<T>(base, rows, links, reference, [=](std::size_t i, T expected) {
     residual[i] = static_cast<T>(values[i] - expected);
     return values[i];
@@ -99,8 +105,9 @@ void predict(Base base, std::size_t rows, const Links<T>& links, T reference, co
 /// In place: residuals become values.
 template <class T>
 void unpredict(Base base, std::size_t rows, const Links<T>& links, T reference, T* values) {
-  walkRows<T>(base, rows, links, reference,
-              [=](std::size_t i, T expected) { return values[i] = static_cast<T>(values[i] + expected); });
+  walkRows<T>(base, rows, links, reference, [=](std::size_t i, T expected) {
+    return values[i] = static_cast<T>(values[i] + expected);
+  });
 }
 
 /// Byte p of (values[i] >> shift), for every row, as plane p.
@@ -112,9 +119,11 @@ void splitPlane(const T* values, std::size_t rows, unsigned bit, std::byte* plan
 template <class T>
 void joinPlane(const std::byte* plane, std::size_t rows, unsigned bit, bool first, T* values) {
   if (first) {
-    for (std::size_t i = 0; i < rows; ++i) values[i] = static_cast<T>(static_cast<T>(plane[i]) << bit);
+    for (std::size_t i = 0; i < rows; ++i)
+      values[i] = static_cast<T>(static_cast<T>(plane[i]) << bit);
   } else {
-    for (std::size_t i = 0; i < rows; ++i) values[i] |= static_cast<T>(static_cast<T>(plane[i]) << bit);
+    for (std::size_t i = 0; i < rows; ++i)
+      values[i] |= static_cast<T>(static_cast<T>(plane[i]) << bit);
   }
 }
 

@@ -30,7 +30,8 @@ struct Writer::Impl {
   TableBuffer& bufferOf(const TableSpec& spec);
   void emit(TableBuffer& table);
   void emitLong(TableBuffer& table);
-  void writeRows(TableBuffer& table, std::span<const ColumnView> views, std::size_t rows, std::uint8_t flags);
+  void writeRows(TableBuffer& table, std::span<const ColumnView> views, std::size_t rows,
+                 std::uint8_t flags);
   void writeStrings();
   void writeAll();
 
@@ -39,7 +40,8 @@ struct Writer::Impl {
   format::StringInterner strings;
   std::size_t blockRows;
   std::vector<std::unique_ptr<TableBuffer>> tables;
-  const ColumnSpec* latestColumns = nullptr;  ///< which declaration `latest` serves; most rows follow one of their kind
+  const ColumnSpec* latestColumns =
+      nullptr;  ///< which declaration `latest` serves; most rows follow one of their kind
   TableBuffer* latest = nullptr;
   std::vector<std::pair<const ColumnSpec*, TableBuffer*>> byDeclaration;
   std::uint64_t rowsAppended = 0;
@@ -51,9 +53,10 @@ struct Writer::Impl {
 TableBuffer& Writer::Impl::bufferOf(const TableSpec& spec) {
   if (spec.columns == latestColumns && spec.id == latest->table.spec.id) return *latest;
   latestColumns = spec.columns;
-  const auto known = std::find_if(byDeclaration.begin(), byDeclaration.end(), [&](const auto& entry) {
-    return entry.first == spec.columns && entry.second->table.spec.id == spec.id;
-  });
+  const auto known =
+      std::find_if(byDeclaration.begin(), byDeclaration.end(), [&](const auto& entry) {
+        return entry.first == spec.columns && entry.second->table.spec.id == spec.id;
+      });
   if (known != byDeclaration.end()) return *(latest = known->second);
   tables.push_back(std::make_unique<TableBuffer>(spec, blockRows));
   latest = tables.back().get();
@@ -86,8 +89,8 @@ void Writer::Impl::emitLong(TableBuffer& table) {
 
 namespace {
 
-/// A column that a block does not have reads as zero, and most of a small block describes its columns. The
-/// first column and those that others are predicted from stay.
+/// A column that a block does not have reads as zero, and most of a small block describes its
+/// columns. The first column and those that others are predicted from stay.
 void leaveOutZeros(std::vector<format::Section>& sections) {
   std::vector<bool> isNeeded(sections.size(), false);
   isNeeded[0] = true;
@@ -104,7 +107,8 @@ void leaveOutZeros(std::vector<format::Section>& sections) {
   std::vector<format::Section> kept;
   for (std::size_t i = 0; i < sections.size(); ++i) {
     const format::Encoding& encoding = sections[i].encoding;
-    if (!isNeeded[i] && encoding.scheme == format::Scheme::Constant && encoding.reference == 0) continue;
+    if (!isNeeded[i] && encoding.scheme == format::Scheme::Constant && encoding.reference == 0)
+      continue;
     place[i] = static_cast<std::uint8_t>(kept.size());
     kept.push_back(sections[i]);
   }
@@ -119,8 +123,8 @@ void leaveOutZeros(std::vector<format::Section>& sections) {
 
 }  // namespace
 
-void Writer::Impl::writeRows(TableBuffer& table, std::span<const ColumnView> views, std::size_t rows,
-                             std::uint8_t flags) {
+void Writer::Impl::writeRows(TableBuffer& table, std::span<const ColumnView> views,
+                             std::size_t rows, std::uint8_t flags) {
   writeStrings();
   BlockHeader header;
   header.entry.table = table.table.spec.id;
@@ -183,7 +187,8 @@ Result<Writer> Writer::extend(const std::filesystem::path& path, const WriterOpt
     if (!reader.ok()) return reader.error();
     if (!reader->complete() || !reader->damage().empty()) {
       return Error{
-          fmt::format("{} is not a whole trace: make one with `lacuna recover` before adding to it", path.string())};
+          fmt::format("{} is not a whole trace: make one with `lacuna recover` before adding to it",
+                      path.string())};
     }
     for (std::uint32_t id = 1; id < reader->stringCount(); ++id) {
       strings.skipTo(id);
@@ -217,7 +222,8 @@ void Writer::appendRow(const TableSpec& spec, const void* row, PackRow pack) {
   if (table.rows.full()) impl_->emit(table);
 }
 
-void Writer::appendColumns(const TableSpec& spec, std::span<const void* const> columns, std::size_t rows) {
+void Writer::appendColumns(const TableSpec& spec, std::span<const void* const> columns,
+                           std::size_t rows) {
   TableBuffer& table = impl_->bufferOf(spec);
   for (std::size_t done = 0; done < rows;) {
     const std::size_t count = std::min(rows - done, table.rows.room());
@@ -228,7 +234,8 @@ void Writer::appendColumns(const TableSpec& spec, std::span<const void* const> c
   impl_->rowsAppended += rows;
 }
 
-std::uint64_t Writer::appendDerived(std::string_view product, std::span<const std::span<const std::byte>> sections) {
+std::uint64_t Writer::appendDerived(std::string_view product,
+                                    std::span<const std::span<const std::byte>> sections) {
   impl_->writeAll();
   BlockHeader header;
   header.entry.kind = format::BlockKind::Derived;

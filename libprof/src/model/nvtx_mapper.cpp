@@ -9,7 +9,8 @@ namespace {
 using Kind = NvtxPlan::Kind;
 using FieldNames = std::span<const std::string_view>;
 
-// The numbers and names of the runtime's schema; tests/libprof/model/nvtx_mapper_test.cpp ties them to its header.
+// The numbers and names of the runtime's schema; tests/libprof/model/nvtx_mapper_test.cpp ties them
+// to its header.
 enum ExecutionKind : std::uint64_t { kCompute, kCopy, kFill, kCommunication, kUpkeep };
 enum SchemaDevice : std::uint64_t { kCpuDevice = 1, kCudaDevice = 2 };
 enum SchemaSync : std::uint64_t { kSyncQueue, kSyncItem, kSyncCopy, kSyncWait, kSyncEvent };
@@ -18,11 +19,13 @@ namespace operators {
 constexpr std::string_view kNames[] = {"correlation", "sequence", "shapes"};
 }  // namespace operators
 namespace executions {
-constexpr std::string_view kNames[] = {"correlation",   "sequence", "enqueueStartNs", "enqueueEndNs",
-                                       "enqueueThread", "queue",    "kind",           "bytes"};
+constexpr std::string_view kNames[] = {"correlation",  "sequence",      "enqueueStartNs",
+                                       "enqueueEndNs", "enqueueThread", "queue",
+                                       "kind",         "bytes"};
 }  // namespace executions
 namespace memories {
-constexpr std::string_view kNames[] = {"address", "bytes", "sequence", "op", "tensor", "queue", "action", "role"};
+constexpr std::string_view kNames[] = {"address", "bytes", "sequence", "op",
+                                       "tensor",  "queue", "action",   "role"};
 }  // namespace memories
 namespace steps {
 enum { kIndex };
@@ -40,7 +43,8 @@ constexpr std::string_view kNames[] = {"version"};
 }  // namespace hellos
 namespace queues {
 enum { kName, kMemoryBytes, kQueue, kDevice, kDeviceKind, kCores };
-constexpr std::string_view kNames[] = {"name", "memoryBytes", "queue", "device", "deviceKind", "cores"};
+constexpr std::string_view kNames[] = {"name",   "memoryBytes", "queue",
+                                       "device", "deviceKind",  "cores"};
 }  // namespace queues
 namespace knobs {
 enum { kName, kValue };
@@ -67,13 +71,19 @@ constexpr KnownSchema kSchemas[] = {
 /// Reads an event's values by the plan's field numbers.
 class Values {
  public:
-  Values(const NvtxPlan& plan, std::span<const std::uint64_t> values) : plan_(plan), values_(values) {}
+  Values(const NvtxPlan& plan, std::span<const std::uint64_t> values)
+      : plan_(plan), values_(values) {}
   std::uint64_t operator[](std::size_t which) const {
     const int position = plan_.position(which);
-    return position >= 0 && static_cast<std::size_t>(position) < values_.size() ? values_[position] : 0;
+    return position >= 0 && static_cast<std::size_t>(position) < values_.size() ? values_[position]
+                                                                                : 0;
   }
-  [[nodiscard]] StringId text(std::size_t which) const { return StringId(static_cast<std::uint32_t>((*this)[which])); }
-  [[nodiscard]] std::uint32_t u32(std::size_t which) const { return static_cast<std::uint32_t>((*this)[which]); }
+  [[nodiscard]] StringId text(std::size_t which) const {
+    return StringId(static_cast<std::uint32_t>((*this)[which]));
+  }
+  [[nodiscard]] std::uint32_t u32(std::size_t which) const {
+    return static_cast<std::uint32_t>((*this)[which]);
+  }
 
  private:
   const NvtxPlan& plan_;
@@ -100,10 +110,15 @@ void mapDevice(const Values& values, NvtxRowSink& sink) {
   Device device;
   device.id = deviceOf(values.u32(kQueue));
   const auto kind = values[kDeviceKind];
-  device.kind = kind == kCpuDevice ? DeviceKind::Cpu : kind == kCudaDevice ? DeviceKind::Cuda : DeviceKind::Other;
+  device.kind = kind == kCpuDevice    ? DeviceKind::Cpu
+                : kind == kCudaDevice ? DeviceKind::Cuda
+                                      : DeviceKind::Other;
   device.index = values.u32(kDevice);
   device.process = ProcessId(1);
-  device.name = sink.join(kind == kCpuDevice ? "CPU" : kind == kCudaDevice ? "CUDA" : "device", StringId());
+  device.name = sink.join(kind == kCpuDevice    ? "CPU"
+                          : kind == kCudaDevice ? "CUDA"
+                                                : "device",
+                          StringId());
   device.memoryBytes = values[kMemoryBytes];
   device.multiprocessors = values.u32(kCores);
   sink.take(device);
@@ -223,7 +238,10 @@ SyncKind syncKind(std::uint8_t kind) {
 }  // namespace
 
 Sync mapWait(const AnnouncedWait& announced, const NvtxEvent& event) {
-  Sync row{.startNs = event.startNs, .durNs = event.durNs, .thread = event.thread, .queue = queueId(announced.queue)};
+  Sync row{.startNs = event.startNs,
+           .durNs = event.durNs,
+           .thread = event.thread,
+           .queue = queueId(announced.queue)};
   row.device = deviceOf(announced.queue);
   row.kind = syncKind(announced.kind);
   row.name = event.name;
@@ -261,7 +279,8 @@ NvtxNote noteOf(const NvtxPlan& plan, std::span<const std::uint64_t> all) {
   const Values values(plan, all);
   switch (plan.kind()) {
     case Kind::Operator:
-      return {values[NvtxPlan::kOpSequence], values[NvtxPlan::kOpCorrelation], values.text(NvtxPlan::kOpShapes)};
+      return {values[NvtxPlan::kOpSequence], values[NvtxPlan::kOpCorrelation],
+              values.text(NvtxPlan::kOpShapes)};
     case Kind::Execution:
       return {values[NvtxPlan::kSequence], values[NvtxPlan::kCorrelation], {}};
     case Kind::Step:

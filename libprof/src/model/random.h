@@ -7,11 +7,12 @@
 
 namespace lacuna::prof {
 
-/// A small random generator whose sequence is ours to keep (xorshift-multiply, period 2^64): the standard's
-/// distributions differ between libraries.
+/// A small random generator whose sequence is ours to keep (xorshift-multiply, period 2^64): the
+/// standard's distributions differ between libraries.
 class Random {
  public:
-  explicit Random(std::uint64_t seed) : state_(seed * 0x9E37'79B9'7F4A'7C15u + 0x1234'5678'9ABC'DEF1u) {}
+  explicit Random(std::uint64_t seed)
+      : state_(seed * 0x9E37'79B9'7F4A'7C15u + 0x1234'5678'9ABC'DEF1u) {}
 
   std::uint64_t next() {
     std::uint64_t z = (state_ += 0x9E37'79B9'7F4A'7C15u);
@@ -25,8 +26,8 @@ class Random {
   /// About normal: the sum of four uniform numbers, which has no tail beyond 3.5 sigma.
   double normal() {
     const std::uint64_t bits = next();
-    const auto sum =
-        static_cast<double>((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48));
+    const auto sum = static_cast<double>((bits & 0xffff) + (bits >> 16 & 0xffff) +
+                                         (bits >> 32 & 0xffff) + (bits >> 48));
     return (sum / 65536.0 - 2.0) * 1.7320508;
   }
   /// Multiplies by e^(sigma z).

@@ -52,15 +52,16 @@ Tick readClocks() {
 }
 
 void ClockLine::add(const Tick& tick) {
-  const auto at =
-      std::lower_bound(ticks_.begin(), ticks_.end(), tick, [](const Tick& a, const Tick& b) { return a.tsc < b.tsc; });
+  const auto at = std::lower_bound(ticks_.begin(), ticks_.end(), tick,
+                                   [](const Tick& a, const Tick& b) { return a.tsc < b.tsc; });
   if (at != ticks_.end() && (at->tsc == tick.tsc || at->monotonicNs <= tick.monotonicNs)) return;
   if (at != ticks_.begin() && (at - 1)->monotonicNs >= tick.monotonicNs) return;
   const bool newest = at == ticks_.end();
   const std::size_t count = ticks_.size();
   ticks_.insert(at, tick);
   // Ten ticks a second are plenty for the past.
-  if (newest && count >= 3 && ticks_[count - 1].monotonicNs - ticks_[count - 3].monotonicNs < kKeepEvery) {
+  if (newest && count >= 3 &&
+      ticks_[count - 1].monotonicNs - ticks_[count - 3].monotonicNs < kKeepEvery) {
     ticks_.erase(ticks_.end() - 3);
   }
 }
@@ -70,8 +71,9 @@ TimeNs ClockLine::along(const Tick& from, const Tick& to, std::uint64_t tsc) con
   const auto rise = static_cast<Wide>(to.monotonicNs) - from.monotonicNs;
   if (tsc >= from.tsc && tsc - from.tsc < 1ull << 32 && rise < 1ll << 31) {
     // 128-bit division costs more than all the rest of draining a record.
-    return inBounds(from.monotonicNs + static_cast<Wide>((tsc - from.tsc) * static_cast<std::uint64_t>(rise) /
-                                                         static_cast<std::uint64_t>(run)));
+    return inBounds(from.monotonicNs +
+                    static_cast<Wide>((tsc - from.tsc) * static_cast<std::uint64_t>(rise) /
+                                      static_cast<std::uint64_t>(run)));
   }
   const auto offset = static_cast<Wide>(tsc) - static_cast<Wide>(from.tsc);
   return inBounds(from.monotonicNs + offset * rise / run);
@@ -80,7 +82,8 @@ TimeNs ClockLine::along(const Tick& from, const Tick& to, std::uint64_t tsc) con
 TimeNs ClockLine::toMonotonic(std::uint64_t tsc) const {
   if (ticks_.empty()) return inBounds(static_cast<TimeNs>(tsc));
   // Without a second tick a stamp counts as a nanosecond.
-  if (ticks_.size() == 1) return inBounds(Wide{ticks_[0].monotonicNs} + static_cast<std::int64_t>(tsc - ticks_[0].tsc));
+  if (ticks_.size() == 1)
+    return inBounds(Wide{ticks_[0].monotonicNs} + static_cast<std::int64_t>(tsc - ticks_[0].tsc));
   // Stamps to convert are almost always from after the last tick but one.
   const Tick* to = &ticks_.back();
   if (tsc < (to - 1)->tsc) {

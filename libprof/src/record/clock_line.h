@@ -21,14 +21,16 @@ struct Tick {
   TimeNs monotonicNs = 0;
   TimeNs realtimeNs = 0;
 };
-/// Reads them, the best of a few attempts: an attempt that was interrupted pairs values of different moments.
+/// Reads them, the best of a few attempts: an attempt that was interrupted pairs values of
+/// different moments.
 Tick readClocks();
 
-/// Converts stamps to CLOCK_MONOTONIC by straight lines between ticks, so that it is continuous and never runs
-/// backwards.
+/// Converts stamps to CLOCK_MONOTONIC by straight lines between ticks, so that it is continuous and
+/// never runs backwards.
 class ClockLine {
  public:
-  /// Out of order is fine; a tick that contradicts its neighbours (time running backwards) is left out.
+  /// Out of order is fine; a tick that contradicts its neighbours (time running backwards) is left
+  /// out.
   void add(const Tick& tick);
   /// Within the bounds of a moment, whatever the stamp.
   [[nodiscard]] TimeNs toMonotonic(std::uint64_t tsc) const;

@@ -37,11 +37,12 @@ void collect(const fs::path& directory, RecordingFiles& files) {
   }
 }
 
-/// A folder on its way to be a recording. When several want the same folder, the one that creates the draft of the
-/// settings gets it. Unless it is settled, nothing is left of what it made.
+/// A folder on its way to be a recording. When several want the same folder, the one that creates
+/// the draft of the settings gets it. Unless it is settled, nothing is left of what it made.
 class Claim {
  public:
-  Claim(const Folder& folder, bool fresh) : folder_(folder), fresh_(fresh), fd_(folder.createFile(kSettingsDraft)) {
+  Claim(const Folder& folder, bool fresh)
+      : folder_(folder), fresh_(fresh), fd_(folder.createFile(kSettingsDraft)) {
     error_ = fd_ < 0 && errno != EEXIST ? errno : 0;
     if (fd_ < 0) return;
     // An earlier claimer has left its settings, or is about to.
@@ -64,8 +65,8 @@ class Claim {
     if (ours_) return {};
     if (error_ != 0) return unwritable(error_);
     return Error{
-        fmt::format("{0}: not empty. If it holds a recording that nobody makes any more, make a trace of it with "
-                    "'lacuna recover {0}' or delete it; or choose another place",
+        fmt::format("{0}: not empty. If it holds a recording that nobody makes any more, make a "
+                    "trace of it with 'lacuna recover {0}' or delete it; or choose another place",
                     folder_.path().string())};
   }
 
@@ -82,15 +83,17 @@ class Claim {
   /// Makes the directory a recording.
   Status settle(const Settings& settings) {
     errno = 0;
-    const bool wrote = ::write(fd_, &settings, sizeof settings) == static_cast<ssize_t>(sizeof settings);
+    const bool wrote =
+        ::write(fd_, &settings, sizeof settings) == static_cast<ssize_t>(sizeof settings);
     settled_ = wrote && ::renameat(folder_.fd(), kSettingsDraft, folder_.fd(), kSettingsFile) == 0;
     return settled_ ? Status() : unwritable(errno != 0 ? errno : ENOSPC);
   }
 
  private:
   [[nodiscard]] Status unwritable(int code) const {
-    return Error{fmt::format("{}: cannot be written: {}{}", (folder_.path() / kSettingsDraft).string(),
-                             std::strerror(code), code == EMFILE ? ". Remedy: raise ulimit -n" : "")};
+    return Error{fmt::format("{}: cannot be written: {}{}",
+                             (folder_.path() / kSettingsDraft).string(), std::strerror(code),
+                             code == EMFILE ? ". Remedy: raise ulimit -n" : "")};
   }
 
   const Folder& folder_;
@@ -102,12 +105,15 @@ class Claim {
   std::optional<Folder> shared_;
 };
 
-/// Makes the folder of a recording, and those above it. One that is there will do if nobody else may write in it.
+/// Makes the folder of a recording, and those above it. One that is there will do if nobody else
+/// may write in it.
 Result<Folder> claimFolder(const fs::path& directory, bool& fresh) {
   std::error_code error;
   const fs::path path = directory.has_filename() ? directory : directory.parent_path();
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
-  if (error) return Error{fmt::format("{}: the directory cannot be made: {}", path.string(), error.message())};
+  if (error)
+    return Error{
+        fmt::format("{}: the directory cannot be made: {}", path.string(), error.message())};
   int code = 0;
   auto folder = Folder::make(path, code);
   fresh = code == 0;
@@ -121,22 +127,24 @@ Result<Folder> claimFolder(const fs::path& directory, bool& fresh) {
 std::uint64_t newKey() {
   std::uint64_t key = 0;
   if (getrandom(&key, sizeof key, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof key)) {
-    key = (static_cast<std::uint64_t>(clockNs(CLOCK_REALTIME)) << 16) ^ static_cast<std::uint64_t>(getpid());
+    key = (static_cast<std::uint64_t>(clockNs(CLOCK_REALTIME)) << 16) ^
+          static_cast<std::uint64_t>(getpid());
   }
   return key | 1;  // never 0
 }
 
 /// Removes what lies in a folder of segments, and the folder if nothing else is in it.
 void removeShared(const Folder& shared, std::vector<std::string>& left) {
-  for (const std::string& name : shared.removeFiles()) left.push_back((shared.path() / name).string());
+  for (const std::string& name : shared.removeFiles())
+    left.push_back((shared.path() / name).string());
   (void)shared.removeItself();
 }
 
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 5;
   const std::size_t count = std::min(names.size(), kMost);
-  std::string text =
-      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count), ", "));
+  std::string text = fmt::format(
+      "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count), ", "));
   return names.size() > count ? fmt::format("{} and {} more", text, names.size() - count) : text;
 }
 
@@ -177,20 +185,22 @@ bool RecordingFolder::mayHaveChanged() const {
 
 Result<Settings> readSettings(const fs::path& directory) {
   Settings settings;
-  const std::size_t got = readSmallFile((directory / kSettingsFile).c_str(), &settings, sizeof settings);
+  const std::size_t got =
+      readSmallFile((directory / kSettingsFile).c_str(), &settings, sizeof settings);
   // Those of another version may be shorter.
   const bool known = got >= offsetof(Settings, flightRecorder) && settings.magic == kMagic;
   if (!known || (got < sizeof settings && settings.version == kVersion)) {
     return Error{
-        fmt::format("{}: not a recording (it has no valid file '{}'); give the directory that a recording "
-                    "was made in, usually TRACE.recording",
+        fmt::format("{}: not a recording (it has no valid file '{}'); give the directory that a "
+                    "recording was made in, usually TRACE.recording",
                     directory.string(), kSettingsFile)};
   }
   if (settings.version != kVersion) {
     return Error{
-        fmt::format("{}: a recording of version {}, and this lacuna reads version {}: use the {} lacuna that "
-                    "made it",
-                    directory.string(), settings.version, kVersion, settings.version > kVersion ? "newer" : "older")};
+        fmt::format("{}: a recording of version {}, and this lacuna reads version {}: use the {} "
+                    "lacuna that made it",
+                    directory.string(), settings.version, kVersion,
+                    settings.version > kVersion ? "newer" : "older")};
   }
   return settings;
 }
@@ -233,37 +243,42 @@ Result<std::string> removeFolder(const fs::path& directory) {
   folder->removeSettings();
   if (link.folder) removeShared(*link.folder, left);
   if (link.state == SharedLink::State::Foreign) left.push_back(link.target.string());
-  for (const std::string& name : folder->removeFiles()) left.push_back((folder->path() / name).string());
+  for (const std::string& name : folder->removeFiles())
+    left.push_back((folder->path() / name).string());
   const int code = folder->removeItself();
   if (code != 0 && code != ENOTEMPTY && code != EEXIST) {
     return Error{fmt::format("{}: cannot be removed: {}", directory.string(), fileProblem(code))};
   }
   if (left.empty()) return std::string();
-  return fmt::format("{}: holds or links to what no recording makes, and that stays: {}", directory.string(),
-                     listed(left));
+  return fmt::format("{}: holds or links to what no recording makes, and that stays: {}",
+                     directory.string(), listed(left));
 }
 
-Result<std::string> removeFolder(const fs::path& directory, const fs::path& segments, std::uint64_t key) {
+Result<std::string> removeFolder(const fs::path& directory, const fs::path& segments,
+                                 std::uint64_t key) {
   if (!isGone(directory, key)) return removeFolder(directory);
   std::vector<std::string> left;
   if (const auto shared = openSharedFolder(segments, key)) removeShared(*shared, left);
   return Error{
-      fmt::format("{}: was deleted or moved before the recording ended; the trace has what those processes recorded "
-                  "that had begun before",
+      fmt::format("{}: was deleted or moved before the recording ended; the trace has what those "
+                  "processes recorded that had begun before",
                   directory.string())};
 }
 
 Result<DrainLock> DrainLock::take(const fs::path& directory) {
-  // To be written, for network file systems lock only such files; to be read where it is somebody else's.
+  // To be written, for network file systems lock only such files; to be read where it is somebody
+  // else's.
   const fs::path settings = directory / kSettingsFile;
   constexpr int kHow = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   int fd = ::open(settings.c_str(), O_RDWR | kHow);
   if (fd < 0) fd = ::open(settings.c_str(), O_RDONLY | kHow);
-  if (fd < 0) return Error{fmt::format("{}: not a recording: {}", directory.string(), std::strerror(errno))};
+  if (fd < 0)
+    return Error{fmt::format("{}: not a recording: {}", directory.string(), std::strerror(errno))};
   DrainLock lock(fd);
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     return Error{
-        fmt::format("{}: another process is draining this recording; wait until it has ended", directory.string())};
+        fmt::format("{}: another process is draining this recording; wait until it has ended",
+                    directory.string())};
   }
   // The segments' folder too: it shows that somebody wants them where the recording was moved.
   if (const auto folder = Folder::open(directory); folder.ok()) {
@@ -288,7 +303,8 @@ Status createRecording(const fs::path& directory, const RecordingOptions& option
   Claim claim(*folder, fresh);
   if (Status taken = claim.taken(); !taken.ok()) return taken;
   const std::uint64_t pool = std::min(options.poolBytes, options.maxPoolBytes);
-  const std::uint64_t room = std::max(2 * pool, std::min(options.sharedRoomBytes, 2 * options.maxPoolBytes));
+  const std::uint64_t room =
+      std::max(2 * pool, std::min(options.sharedRoomBytes, 2 * options.maxPoolBytes));
   Settings settings;
   settings.flightRecorder = options.flightRecorder ? 1 : 0;
   settings.poolBytes = pool;

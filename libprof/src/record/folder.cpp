@@ -58,10 +58,12 @@ mode_t kindOf(int fd, const std::string& name) {
 }
 
 bool removeSnapshot(int fd) {
-  const base::FileHandle inner(::openat(fd, kSnapshot, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const base::FileHandle inner(
+      ::openat(fd, kSnapshot, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (inner.get() < 0) return false;
   for (const std::string& name : namesIn(inner.get())) {
-    if (isRecordingFile(name) && kindOf(inner.get(), name) == S_IFREG) ::unlinkat(inner.get(), name.c_str(), 0);
+    if (isRecordingFile(name) && kindOf(inner.get(), name) == S_IFREG)
+      ::unlinkat(inner.get(), name.c_str(), 0);
   }
   return ::unlinkat(fd, kSnapshot, AT_REMOVEDIR) == 0;
 }
@@ -69,12 +71,14 @@ bool removeSnapshot(int fd) {
 bool removeOne(int fd, const std::string& name) {
   const mode_t kind = kindOf(fd, name);
   if (kind == S_IFDIR && name == kSnapshot) return removeSnapshot(fd);
-  const bool ours = (kind == S_IFREG && isRecordingFile(name)) || (kind == S_IFLNK && name == kSharedLink);
+  const bool ours =
+      (kind == S_IFREG && isRecordingFile(name)) || (kind == S_IFLNK && name == kSharedLink);
   return ours && ::unlinkat(fd, name.c_str(), 0) == 0;
 }
 
 std::string problemOf(int code) {
-  return code == EMFILE ? fmt::format("{}. Remedy: raise ulimit -n", std::strerror(code)) : fileProblem(code);
+  return code == EMFILE ? fmt::format("{}. Remedy: raise ulimit -n", std::strerror(code))
+                        : fileProblem(code);
 }
 
 bool writeAll(int fd, std::string_view bytes) {
@@ -91,14 +95,17 @@ bool writeAll(int fd, std::string_view bytes) {
 }  // namespace
 
 bool isRecordingFile(std::string_view name) {
-  // The last four are the supervisor's: its page of switches, its trace before the program runs, call chains, and what
-  // came of settings.
-  constexpr std::array<std::string_view, 9> kNames = {
-      kSettingsFile, kOwnerFile, "checkpoint", "output", kSnapshotDraft, "control", kUnnamedTrace, "frames", "set"};
-  if (name.starts_with("stacks-") || name.starts_with("python-") || name.starts_with("open-") || name == kSettingsDraft)
+  // The last four are the supervisor's: its page of switches, its trace before the program runs,
+  // call chains, and what came of settings.
+  constexpr std::array<std::string_view, 9> kNames = {kSettingsFile, kOwnerFile,     "checkpoint",
+                                                      "output",      kSnapshotDraft, "control",
+                                                      kUnnamedTrace, "frames",       "set"};
+  if (name.starts_with("stacks-") || name.starts_with("python-") || name.starts_with("open-") ||
+      name == kSettingsDraft)
     return true;
   if (name.ends_with(kDraft)) name.remove_suffix(kDraft.size());
-  return std::ranges::find(kNames, name) != kNames.end() || name.ends_with(kFileSuffix) || name.ends_with(".failed");
+  return std::ranges::find(kNames, name) != kNames.end() || name.ends_with(kFileSuffix) ||
+         name.ends_with(".failed");
 }
 
 Result<Folder> Folder::openAs(const fs::path& path, int flags) {
@@ -127,7 +134,8 @@ Result<Folder> Folder::make(const fs::path& path, int& error) {
     if (!made.ok()) ::rmdir(path.c_str());
     return made;
   }
-  return Error{fmt::format("{}: the directory cannot be made: {}", path.string(), problemOf(error))};
+  return Error{
+      fmt::format("{}: the directory cannot be made: {}", path.string(), problemOf(error))};
 }
 
 bool Folder::isOurs() const {
@@ -137,16 +145,17 @@ bool Folder::isOurs() const {
 
 Status Folder::makePrivate() const {
   struct stat there {};
-  if (fstat(fd(), &there) != 0) return Error{fmt::format("{}: {}", path_.string(), problemOf(errno))};
+  if (fstat(fd(), &there) != 0)
+    return Error{fmt::format("{}: {}", path_.string(), problemOf(errno))};
   if (there.st_uid != geteuid()) {
     return Error{
-        fmt::format("{}: belongs to user {}, and a recording is made in a folder of one's own; choose another "
-                    "place",
+        fmt::format("{}: belongs to user {}, and a recording is made in a folder of one's own; "
+                    "choose another place",
                     path_.string(), there.st_uid)};
   }
   if ((there.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return Error{fmt::format("{}: others may write in it; choose another place, or chmod go-w {}", path_.string(),
-                             path_.string())};
+    return Error{fmt::format("{}: others may write in it; choose another place, or chmod go-w {}",
+                             path_.string(), path_.string())};
   }
   if ((there.st_mode & 0777) == 0700 || fchmod(fd(), 0700) == 0) return {};
   return Error{fmt::format("{}: cannot be made private: {}", path_.string(), problemOf(errno))};
@@ -164,7 +173,8 @@ Status Folder::replaceFile(const std::string& name, std::string_view bytes) cons
   const std::string draft = name + std::string(kDraft);
   int file = createFile(draft);
   // One that is there was left by a process that was killed.
-  if (file < 0 && errno == EEXIST && ::unlinkat(fd(), draft.c_str(), 0) == 0) file = createFile(draft);
+  if (file < 0 && errno == EEXIST && ::unlinkat(fd(), draft.c_str(), 0) == 0)
+    file = createFile(draft);
   bool done = file >= 0 && writeAll(file, bytes);
   int code = done ? 0 : errno;
   if (file >= 0 && ::close(file) != 0 && done) code = errno;
@@ -175,7 +185,8 @@ Status Folder::replaceFile(const std::string& name, std::string_view bytes) cons
 }
 
 Result<std::string> Folder::readFile(const std::string& name, std::size_t most, int* error) const {
-  const base::FileHandle file(::openat(fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const base::FileHandle file(
+      ::openat(fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat there {};
   int code = file.get() < 0 || fstat(file.get(), &there) != 0 ? errno : 0;
   if (code == 0 && !S_ISREG(there.st_mode)) code = EINVAL;
@@ -202,7 +213,8 @@ std::vector<std::string> Folder::removeFiles() const {
   removeSettings();
   std::vector<std::string> all = names();
   // Segments whose removal is interrupted have an owner yet, by which they are found.
-  std::stable_partition(all.begin(), all.end(), [](const std::string& name) { return name != kOwnerFile; });
+  std::stable_partition(all.begin(), all.end(),
+                        [](const std::string& name) { return name != kOwnerFile; });
   std::vector<std::string> foreign;
   for (std::string& name : all) {
     if (!removeOne(fd(), name)) foreign.push_back(std::move(name));
@@ -216,13 +228,15 @@ int Folder::removeItself() const {
   std::error_code error;
   const fs::path resolved = fs::canonical(path_, error);
   if (error) return error.value();
-  const base::FileHandle parent(::open(resolved.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const base::FileHandle parent(
+      ::open(resolved.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   // Without a descriptor to spare by its name: only an empty folder can go.
   const bool spare = parent.get() >= 0;
   if (!spare && errno != EMFILE && errno != ENFILE) return errno;
   const int from = spare ? parent.get() : AT_FDCWD;
   const std::string name = spare ? resolved.filename().string() : resolved.string();
-  if (fstat(fd(), &held) != 0 || fstatat(from, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0) return errno;
+  if (fstat(fd(), &held) != 0 || fstatat(from, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno;
   if (held.st_dev != named.st_dev || held.st_ino != named.st_ino) return ENOENT;
   return ::unlinkat(from, name.c_str(), AT_REMOVEDIR) == 0 ? 0 : errno;
 }

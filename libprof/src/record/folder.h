@@ -13,8 +13,8 @@
 
 namespace lacuna::prof::recording {
 
-/// A folder that is held by its descriptor. Renaming it, or putting a link in its place, changes nothing of what is
-/// checked and done here. No call follows a link that lies in it.
+/// A folder that is held by its descriptor. Renaming it, or putting a link in its place, changes
+/// nothing of what is checked and done here. No call follows a link that lies in it.
 class Folder {
  public:
   /// Follows links on the way, the last one too: a person named it.
@@ -37,12 +37,15 @@ class Folder {
   /// Replaces a file in one step, so that a reader sees the old or the new one whole.
   [[nodiscard]] Status replaceFile(const std::string& name, std::string_view bytes) const;
   /// The content of a regular file, of `most` bytes at the most. Answers an errno in `error`.
-  [[nodiscard]] Result<std::string> readFile(const std::string& name, std::size_t most, int* error = nullptr) const;
+  [[nodiscard]] Result<std::string> readFile(const std::string& name, std::size_t most,
+                                             int* error = nullptr) const;
 
-  /// Takes a recording its settings: it is none any more, so nobody recovers what a removal has left of it.
+  /// Takes a recording its settings: it is none any more, so nobody recovers what a removal has
+  /// left of it.
   void removeSettings() const;
-  /// Removes the files that a recording makes, and the folders of a snapshot with theirs. Answers the names of all
-  /// else, which stays. Settings go first, and the note of whose segments these are goes last.
+  /// Removes the files that a recording makes, and the folders of a snapshot with theirs. Answers
+  /// the names of all else, which stays. Settings go first, and the note of whose segments these
+  /// are goes last.
   [[nodiscard]] std::vector<std::string> removeFiles() const;
   /// Removes the folder where it is empty and has its name yet. 0, or an errno.
   [[nodiscard]] int removeItself() const;
@@ -50,7 +53,8 @@ class Folder {
   [[nodiscard]] std::uint64_t bytes() const;
 
  private:
-  Folder(std::filesystem::path path, base::FileHandle handle) : path_(std::move(path)), handle_(std::move(handle)) {}
+  Folder(std::filesystem::path path, base::FileHandle handle)
+      : path_(std::move(path)), handle_(std::move(handle)) {}
   static Result<Folder> openAs(const std::filesystem::path& path, int flags);
 
   std::filesystem::path path_;

@@ -12,8 +12,8 @@
 
 namespace lacuna::prof::recording {
 
-/// Finds and clears pages, and enters them into this process's page table, by one system call instead of a fault each.
-/// Kernels before 5.14 refuse, and the faults come after all.
+/// Finds and clears pages, and enters them into this process's page table, by one system call
+/// instead of a fault each. Kernels before 5.14 refuse, and the faults come after all.
 inline void populate(void* at, std::size_t bytes) {
   madvise(at, bytes, MADV_POPULATE_WRITE);
 }

@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 namespace lacuna::prof::recording {
 namespace {
 
-/// One component right below the place where these folders are made; no "..", and no other way round.
+/// One component right below the place where these folders are made; no "..", and no other way
+/// round.
 bool hasSharedName(const std::string& path) {
   const std::string prefix = fmt::format("{}/{}", kSharedPlace, kSharedPrefix);
   return path.starts_with(prefix) && path.find('/', prefix.size()) == std::string::npos;
@@ -40,14 +41,16 @@ std::optional<std::string> linkText(const Folder& folder, const char* name) {
 std::optional<SegmentOwner> ownerOf(const Folder& shared) {
   const auto note = shared.readFile(kOwnerFile, PATH_MAX + 32);
   constexpr std::size_t kDigits = 16;
-  if (!note.ok() || note->size() < kDigits + 2 || (*note)[kDigits] != ' ' || !note->ends_with('\n')) return {};
+  if (!note.ok() || note->size() < kDigits + 2 || (*note)[kDigits] != ' ' || !note->ends_with('\n'))
+    return {};
   SegmentOwner owner;
   owner.key = std::strtoull(note->substr(0, kDigits).c_str(), nullptr, 16);
   owner.directory = note->substr(kDigits + 1, note->size() - kDigits - 2);
   return owner;
 }
 
-std::optional<Folder> makeSharedFolder(const fs::path& directory, std::uint64_t key, std::uint64_t roomBytes) {
+std::optional<Folder> makeSharedFolder(const fs::path& directory, std::uint64_t key,
+                                       std::uint64_t roomBytes) {
   struct statvfs room {};
   if (statvfs(kSharedPlace, &room) != 0 || room.f_bavail * room.f_frsize < roomBytes) return {};
   std::string name = fmt::format("{}/{}XXXXXX", kSharedPlace, kSharedPrefix);

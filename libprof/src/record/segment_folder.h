@@ -22,7 +22,8 @@ struct SegmentOwner {
 };
 std::optional<SegmentOwner> ownerOf(const Folder& shared);
 
-/// A private folder in shared memory for the recording `directory`, or nothing when there is too little room to bother.
+/// A private folder in shared memory for the recording `directory`, or nothing when there is too
+/// little room to bother.
 std::optional<Folder> makeSharedFolder(const std::filesystem::path& directory, std::uint64_t key,
                                        std::uint64_t roomBytes);
 
@@ -32,8 +33,8 @@ void discardShared(const Folder& shared);
 /// The folder in shared memory at `path`, if it is ours and was made for the recording of that key.
 std::optional<Folder> openSharedFolder(const std::filesystem::path& path, std::uint64_t key);
 
-/// Where the link of a recording leads. A link is text that anybody may have written: only a folder that names this
-/// recording as its owner is read or removed.
+/// Where the link of a recording leads. A link is text that anybody may have written: only a folder
+/// that names this recording as its owner is read or removed.
 struct SharedLink {
   enum class State : std::uint8_t { None, Gone, Ours, Foreign };
   State state = State::None;

@@ -48,13 +48,15 @@ Session::~Session() {
 }
 
 Result<Session> Session::start(const fs::path& file, const Options& options) {
-  if (lacunaIsRecording() != 0) return Error{"a recording is on in this process already; stop it first"};
+  if (lacunaIsRecording() != 0)
+    return Error{"a recording is on in this process already; stop it first"};
   const fs::path directory = file.string() + ".recording";
   const Status created = createRecording(directory, options.recording);
   if (!created.ok()) return created.error();
   if (const int code = lacunaAttach(directory.c_str()); code != 0) {
     static_cast<void>(removeRecording(directory).ok());
-    return Error{fmt::format("{}: this process cannot record: {}", directory.string(), std::strerror(-code))};
+    return Error{fmt::format("{}: this process cannot record: {}", directory.string(),
+                             std::strerror(-code))};
   }
   // Last of all, for a trace that is there is cut now.
   Result<Drainer> drainer = Drainer::create(directory, file, options.drain);

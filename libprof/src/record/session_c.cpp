@@ -33,7 +33,8 @@ using namespace lacuna::prof;
 extern "C" {
 
 int lacunaSessionStart(const char* file, const LacunaSessionOptions* options) {
-  if (file == nullptr || *file == 0) return answer(Error{"a session needs the name of a file to record into"});
+  if (file == nullptr || *file == 0)
+    return answer(Error{"a session needs the name of a file to record into"});
   Session::Options wanted;
   if (options != nullptr) {
     if (options->poolBytes != 0) wanted.recording.poolBytes = options->poolBytes;

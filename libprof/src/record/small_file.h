@@ -9,8 +9,8 @@
 
 namespace lacuna::prof::recording {
 
-/// Reads a file's beginning without taking memory. Answers its length; 0, with `errno` set, where it cannot be read.
-/// Neither follows a link in the last place nor waits for who writes a pipe.
+/// Reads a file's beginning without taking memory. Answers its length; 0, with `errno` set, where
+/// it cannot be read. Neither follows a link in the last place nor waits for who writes a pipe.
 inline std::size_t readSmallFile(const char* path, void* out, std::size_t room) {
   const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return 0;

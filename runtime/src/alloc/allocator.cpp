@@ -48,11 +48,13 @@ class RangeAllocator : public Allocator {
     // Limits on address space (ulimit -v, a sanitizer's layout) may leave less than one would like.
     void* range = MAP_FAILED;
     for (; range_ >= kSmallestRange; range_ /= 2) {
-      range = ::mmap(nullptr, range_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      range =
+          ::mmap(nullptr, range_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (range != MAP_FAILED) break;
     }
     if (range == MAP_FAILED) {
-      fail("allocator", "the system refuses an address range of 1 GiB for the CPU device; is ulimit -v set?");
+      fail("allocator",
+           "the system refuses an address range of 1 GiB for the CPU device; is ulimit -v set?");
     }
     base_ = reinterpret_cast<std::uintptr_t>(range);
   }
@@ -195,14 +197,17 @@ class RangeAllocator : public Allocator {
   [[gnu::noinline]] void await(Block* block, QueueMask queues) {
     if (block->recorded != 0) plan_.recordFree(*block);
     Awaited awaited{block, {}};
-    CpuQueue::each(queues, [&](const CpuQueue& queue) { awaited.points.emplace_back(&queue, queue.enqueued()); });
+    CpuQueue::each(queues, [&](const CpuQueue& queue) {
+      awaited.points.emplace_back(&queue, queue.enqueued());
+    });
     awaited_.push_back(std::move(awaited));
   }
 
   [[gnu::noinline]] void collectPassed() {
     std::erase_if(awaited_, [this](const Awaited& awaited) {
-      const bool passed = std::all_of(awaited.points.begin(), awaited.points.end(),
-                                      [](const auto& point) { return point.first->completed() >= point.second; });
+      const bool passed =
+          std::all_of(awaited.points.begin(), awaited.points.end(),
+                      [](const auto& point) { return point.first->completed() >= point.second; });
       if (passed) cache(awaited.block);
       return passed;
     });
@@ -228,7 +233,8 @@ class RangeAllocator : public Allocator {
     return block;
   }
 
-  // The memory that served the recorded iteration goes back first, or its memory would be held twice.
+  // The memory that served the recorded iteration goes back first, or its memory would be held
+  // twice.
   void installArena(std::size_t bytes) {
     waitForQueues();
     decommitFree();
@@ -296,20 +302,24 @@ class RangeAllocator : public Allocator {
     return block;
   }
 
-  // The address range grows at its end: by what is missing after a free block there, in steps of whole pages.
+  // The address range grows at its end: by what is missing after a free block there, in steps of
+  // whole pages.
   [[nodiscard]] std::size_t missingAtEnd(std::size_t bytes) const {
-    return roundUp(bytes - blocks_.tail(queue()), backed_ ? (bytes >= kGrowth ? 4096 : kSlab) : 512);
+    return roundUp(bytes - blocks_.tail(queue()),
+                   backed_ ? (bytes >= kGrowth ? 4096 : kSlab) : 512);
   }
 
   Block* grow(std::size_t bytes) {
     const std::size_t missing = missingAtEnd(bytes);
     if (missing > range_ - end_) {
-      outOfMemory(missing, "the device's address range of " + std::to_string(range_) + " bytes is used up");
+      outOfMemory(missing,
+                  "the device's address range of " + std::to_string(range_) + " bytes is used up");
     }
     auto* fresh = new Block;
     fresh->address = base_ + end_;
     fresh->bytes = missing;
-    if (backed_ && ::mprotect(reinterpret_cast<void*>(fresh->address), missing, PROT_READ | PROT_WRITE) != 0) {
+    if (backed_ &&
+        ::mprotect(reinterpret_cast<void*>(fresh->address), missing, PROT_READ | PROT_WRITE) != 0) {
       delete fresh;
       outOfMemory(missing, "the system has no more memory");
     }
@@ -338,11 +348,12 @@ class RangeAllocator : public Allocator {
     for (Block* block : blocks_.takeCommitted()) {
       const std::uintptr_t first = roundUp(block->address, 4096);
       const std::uintptr_t past = (block->address + block->bytes) / 4096 * 4096;
-      if (backed_ && past > first) ::madvise(reinterpret_cast<void*>(first), past - first, MADV_DONTNEED);
+      if (backed_ && past > first)
+        ::madvise(reinterpret_cast<void*>(first), past - first, MADV_DONTNEED);
       stats_.reserved -= block->bytes;
       if ((instrument::sinks() & instrument::kNvtxSink) != 0) {
-        instrument::memoryEvent(LACUNA_RT_MEMORY_RELEASE, block->address, block->bytes, Role::Cached, "", "",
-                                positionIn(block->queue), !backed_);
+        instrument::memoryEvent(LACUNA_RT_MEMORY_RELEASE, block->address, block->bytes,
+                                Role::Cached, "", "", positionIn(block->queue), !backed_);
       }
       blocks_.free(block, false);
     }
@@ -360,9 +371,9 @@ class RangeAllocator : public Allocator {
   }
 
   [[noreturn]] void outOfMemory(std::size_t bytes, const std::string& why) {
-    throw OutOfMemory(std::string(origin()) + ": no memory for " + std::to_string(bytes) + " more bytes (" + why +
-                      "); " + std::to_string(stats_.active) + " bytes are held by tensors, the largest:\n" +
-                      largestLocked(10));
+    throw OutOfMemory(std::string(origin()) + ": no memory for " + std::to_string(bytes) +
+                      " more bytes (" + why + "); " + std::to_string(stats_.active) +
+                      " bytes are held by tensors, the largest:\n" + largestLocked(10));
   }
 
   std::string largestLocked(std::size_t count) {
@@ -377,13 +388,15 @@ class RangeAllocator : public Allocator {
     count = std::min(count, live.size());
     std::partial_sort(live.begin(), live.begin() + static_cast<std::ptrdiff_t>(count), live.end(),
                       [](const Block* a, const Block* b) {
-                        return a->requested != b->requested ? a->requested > b->requested : a->serial < b->serial;
+                        return a->requested != b->requested ? a->requested > b->requested
+                                                            : a->serial < b->serial;
                       });
     std::string text;
     for (std::size_t i = 0; i < count; ++i) {
       const Block& block = *live[i];
-      text += "  " + std::to_string(block.requested) + " bytes, " + name(block.role) + ", by " + block.op +
-              (*block.tensor != '\0' ? ", \"" + std::string(block.tensor) + "\"" : "") + "\n";
+      text += "  " + std::to_string(block.requested) + " bytes, " + name(block.role) + ", by " +
+              block.op + (*block.tensor != '\0' ? ", \"" + std::string(block.tensor) + "\"" : "") +
+              "\n";
     }
     return text;
   }
@@ -403,8 +416,8 @@ class RangeAllocator : public Allocator {
   void emitEvent(LacunaRtMemoryAction action, const Block& block) {
     if (instrument::sinks() == 0) [[likely]]
       return;
-    instrument::memoryEvent(action, block.address, block.requested, block.role, block.op, block.tensor,
-                            positionIn(block.queue), !backed_);
+    instrument::memoryEvent(action, block.address, block.requested, block.role, block.op,
+                            block.tensor, positionIn(block.queue), !backed_);
   }
 
   void note(LacunaRtMemoryAction action, const Block& block) {
@@ -435,7 +448,8 @@ class RangeAllocator : public Allocator {
   BiasedLock lock_;
   const bool backed_;
   const bool ordered_;
-  const bool byQueue_ = ordered_ && backed_;  ///< not the host's memory, which is free when it comes back
+  const bool byQueue_ =
+      ordered_ && backed_;  ///< not the host's memory, which is free when it comes back
   std::size_t limit_;
   std::size_t range_ = kRange;
   std::uintptr_t base_ = 0;
@@ -450,8 +464,8 @@ class RangeAllocator : public Allocator {
 };
 
 RangeAllocator& cpuAllocator() {
-  static auto* cpu =
-      new RangeAllocator(true, true, memoryLimitFromEnvironment(), switchFromEnvironment("LACUNA_MEMORY_PLAN"));
+  static auto* cpu = new RangeAllocator(true, true, memoryLimitFromEnvironment(),
+                                        switchFromEnvironment("LACUNA_MEMORY_PLAN"));
   return *cpu;
 }
 
@@ -494,9 +508,12 @@ const char* internText(std::string_view text) {
 namespace {
 
 const ForkLock kAllocatorLocks[] = {
-    {LockOrder::CpuAllocator, [] { cpuAllocator().lockForFork(); }, [] { cpuAllocator().unlockAfterFork(); }},
-    {LockOrder::MetaAllocator, [] { metaAllocator().lockForFork(); }, [] { metaAllocator().unlockAfterFork(); }},
-    {LockOrder::HostAllocator, [] { ownHostAllocator().lockForFork(); }, [] { ownHostAllocator().unlockAfterFork(); }},
+    {LockOrder::CpuAllocator, [] { cpuAllocator().lockForFork(); },
+     [] { cpuAllocator().unlockAfterFork(); }},
+    {LockOrder::MetaAllocator, [] { metaAllocator().lockForFork(); },
+     [] { metaAllocator().unlockAfterFork(); }},
+    {LockOrder::HostAllocator, [] { ownHostAllocator().lockForFork(); },
+     [] { ownHostAllocator().unlockAfterFork(); }},
     {LockOrder::AllocatorTexts, [] { texts().mutex.lock(); }, [] { texts().mutex.unlock(); }},
 };
 

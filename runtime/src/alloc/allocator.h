@@ -24,7 +24,8 @@ struct Block : Pooled<Block> {
   Block* after = nullptr;
   bool free = false;
   bool committed = false;  ///< free blocks only: backed by memory
-  /// Index of the queue in whose order the block is used and cached. Without memory it is nobody's, and this is 0.
+  /// Index of the queue in whose order the block is used and cached. Without memory it is nobody's,
+  /// and this is 0.
   std::uint8_t queue = 0;
   Role role = Role::Other;
   const char* op = "";             ///< operator that asked, or whoever else did; lives for good
@@ -37,10 +38,10 @@ struct Block : Pooled<Block> {
   StagingSlot* staging = nullptr;  ///< of a loader's block
 };
 
-/// Caching best-fit allocator over one expandable address range per device. Memory is queue-ordered: a freed block may
-/// be handed out at once to its queue, because whoever uses it is enqueued after whoever used it. Another queue gets it
-/// when its queue has passed the last use. A block that several queues used is cached when all of them are done with
-/// it.
+/// Caching best-fit allocator over one expandable address range per device. Memory is
+/// queue-ordered: a freed block may be handed out at once to its queue, because whoever uses it is
+/// enqueued after whoever used it. Another queue gets it when its queue has passed the last use. A
+/// block that several queues used is cached when all of them are done with it.
 class Allocator {
  public:
   virtual ~Allocator() = default;

@@ -16,9 +16,10 @@ bool liveTogether(const PlannedBuffer& a, const PlannedBuffer& b) {
   return a.born < b.freed && b.born < a.freed;
 }
 
-/// The offset of the smallest gap that fits, or the one after everything that lives at the same time. `placed` is in
-/// order of offsets.
-std::size_t bestOffset(const PlannedBuffer& buffer, const std::vector<const PlannedBuffer*>& placed) {
+/// The offset of the smallest gap that fits, or the one after everything that lives at the same
+/// time. `placed` is in order of offsets.
+std::size_t bestOffset(const PlannedBuffer& buffer,
+                       const std::vector<const PlannedBuffer*>& placed) {
   std::size_t best = 0;
   std::size_t bestGap = std::numeric_limits<std::size_t>::max();
   std::size_t end = 0;
@@ -49,9 +50,10 @@ std::size_t place(std::vector<PlannedBuffer>& buffers, const Order& order) {
   for (PlannedBuffer* buffer : queue) {
     buffer->offset = bestOffset(*buffer, placed);
     bytes = std::max(bytes, buffer->offset + buffer->bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), buffer,
-                                   [](const auto* a, const auto* b) { return a->offset < b->offset; }),
-                  buffer);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), buffer,
+                         [](const auto* a, const auto* b) { return a->offset < b->offset; }),
+        buffer);
   }
   return bytes;
 }
@@ -81,7 +83,9 @@ ArenaPlan packArena(std::vector<PlannedBuffer> buffers) {
   const Order orders[] = {
       [](const PlannedBuffer& a, const PlannedBuffer& b) { return a.bytes > b.bytes; },
       [&](const PlannedBuffer& a, const PlannedBuffer& b) { return area(a) > area(b); },
-      [](const PlannedBuffer& a, const PlannedBuffer& b) { return a.freed - a.born > b.freed - b.born; },
+      [](const PlannedBuffer& a, const PlannedBuffer& b) {
+        return a.freed - a.born > b.freed - b.born;
+      },
   };
   ArenaPlan best;
   best.bound = mostAtOnce(buffers);

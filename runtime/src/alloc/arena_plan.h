@@ -20,11 +20,11 @@ struct PlannedBuffer {
 struct ArenaPlan {
   std::vector<PlannedBuffer> buffers;  ///< in order of birth
   std::size_t bytes = 0;               ///< of the arena
-  std::size_t bound = 0;               ///< most bytes that its buffers held at once: no packing needs less
+  std::size_t bound = 0;  ///< most bytes that its buffers held at once: no packing needs less
 };
 
-/// Gives every buffer that does not outlive the iteration an offset, such that no two that live at the same time
-/// overlap. Offsets are multiples of what all sizes are multiples of.
+/// Gives every buffer that does not outlive the iteration an offset, such that no two that live at
+/// the same time overlap. Offsets are multiples of what all sizes are multiples of.
 [[nodiscard]] ArenaPlan packArena(std::vector<PlannedBuffer> buffers);
 
 }  // namespace lacuna::rt

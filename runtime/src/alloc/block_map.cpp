@@ -82,7 +82,8 @@ void BlockMap::append(Block* block) {
 }
 
 std::size_t BlockMap::tail(std::uint8_t queue) const {
-  return last_ != nullptr && last_->free && last_->committed && last_->queue == queue ? last_->bytes : 0;
+  return last_ != nullptr && last_->free && last_->committed && last_->queue == queue ? last_->bytes
+                                                                                      : 0;
 }
 
 std::vector<Block*> BlockMap::takeCommitted() {

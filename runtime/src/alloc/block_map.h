@@ -11,15 +11,18 @@
 
 namespace lacuna::rt {
 
-/// The blocks of an address range: all in address order, and the free ones by size. Free blocks with memory belong to a
-/// queue; those without are nobody's. Neighbours join where they are free in the same way. No lock of its own.
+/// The blocks of an address range: all in address order, and the free ones by size. Free blocks
+/// with memory belong to a queue; those without are nobody's. Neighbours join where they are free
+/// in the same way. No lock of its own.
 class BlockMap {
  public:
   /// Rests of at most so many bytes stay with their block.
   explicit BlockMap(std::size_t smallestRest) : smallestRest_(smallestRest) {}
 
   /// The smallest free block of that queue that is large enough, or null; it stays free.
-  [[nodiscard]] Block* fit(std::size_t bytes, std::uint8_t queue) const { return fitIn(committed_, bytes, queue); }
+  [[nodiscard]] Block* fit(std::size_t bytes, std::uint8_t queue) const {
+    return fitIn(committed_, bytes, queue);
+  }
   [[nodiscard]] Block* bareFit(std::size_t bytes) const { return fitIn(bare_, bytes, 0); }
   /// Takes a free block for `queue`; what it has too much stays free.
   Block* take(Block* free, std::size_t bytes, std::uint8_t queue);

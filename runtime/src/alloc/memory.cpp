@@ -20,10 +20,12 @@ std::size_t memoryLimitFromEnvironment() {
   if (suffix == "M" || suffix == "m") factor = 1024.0 * 1024;
   if (suffix == "G" || suffix == "g") factor = 1024.0 * 1024 * 1024;
   const double bytes = value * factor;
-  const bool isSize = bytes == 0 || (bytes >= 1 && bytes < 0x1p63);  // none is less than a byte, or not a number
+  const bool isSize =
+      bytes == 0 || (bytes >= 1 && bytes < 0x1p63);  // none is less than a byte, or not a number
   if (end == text || !isSize || (factor == 1 && !suffix.empty())) {
     fail("LACUNA_MEMORY_LIMIT",
-         "'" + std::string(text) + "' is no size; write bytes or a number with K, M or G (0 for no limit)");
+         "'" + std::string(text) +
+             "' is no size; write bytes or a number with K, M or G (0 for no limit)");
   }
   return static_cast<std::size_t>(bytes);
 }

@@ -108,14 +108,17 @@ void PlannedArena::recordFree(Block& block) {
 
 Block* PlannedArena::take(std::size_t bytes, const char* op) {
   if (state_ != State::Following) return nullptr;
-  const auto at = [&] { return "allocation " + std::to_string(next_ + 1) + " of the iteration, by " + op + ": "; };
+  const auto at = [&] {
+    return "allocation " + std::to_string(next_ + 1) + " of the iteration, by " + op + ": ";
+  };
   if (next_ == plan_->buffers.size()) {
     leave(at() + "the recorded iteration had no more");
     return nullptr;
   }
   const PlannedBuffer& wanted = plan_->buffers[next_];
   if (wanted.bytes != bytes) {
-    leave(at() + std::to_string(bytes) + " bytes where " + std::to_string(wanted.bytes) + " were recorded");
+    leave(at() + std::to_string(bytes) + " bytes where " + std::to_string(wanted.bytes) +
+          " were recorded");
     return nullptr;
   }
   if (wanted.outlives()) {
@@ -201,7 +204,8 @@ MemoryPlanStats PlannedArena::stats() const {
   if (!plan_) return out;
   out.bytes = plan_->bytes;
   out.bound = plan_->bound;
-  for (const PlannedBuffer& buffer : plan_->buffers) ++(buffer.outlives() ? out.outliving : out.buffers);
+  for (const PlannedBuffer& buffer : plan_->buffers)
+    ++(buffer.outlives() ? out.outliving : out.buffers);
   return out;
 }
 

@@ -12,19 +12,20 @@
 
 namespace lacuna::rt {
 
-/// The piece of memory that planned buffers share. It outlives its plan as long as one of its blocks is held.
+/// The piece of memory that planned buffers share. It outlives its plan as long as one of its
+/// blocks is held.
 struct Arena {
   Block* memory = nullptr;
   std::map<std::uintptr_t, Block*> held;  ///< by address
   bool retired = false;
 };
 
-/// The state of the plan in a device's allocator: which iteration is recorded or followed, and where it stands.
-/// Everything happens under the allocator's lock.
+/// The state of the plan in a device's allocator: which iteration is recorded or followed, and
+/// where it stands. Everything happens under the allocator's lock.
 ///
-/// Only the thread that began the iteration records and follows, and only on the queue of then. Others take from the
-/// cache meanwhile, as do blocks small enough for slabs. Recording gives each block a number, by which its free is
-/// noted, whoever frees it.
+/// Only the thread that began the iteration records and follows, and only on the queue of then.
+/// Others take from the cache meanwhile, as do blocks small enough for slabs. Recording gives each
+/// block a number, by which its free is noted, whoever frees it.
 class PlannedArena {
  public:
   enum class State : std::uint8_t { Outside, Recording, Following, Left };
@@ -39,31 +40,34 @@ class PlannedArena {
   }
   [[nodiscard]] State state() const { return state_; }
 
-  /// False when the plan is off, or is one for another queue, or an iteration has begun already, of this thread or
-  /// another.
+  /// False when the plan is off, or is one for another queue, or an iteration has begun already, of
+  /// this thread or another.
   [[nodiscard]] bool canBegin(std::uint8_t queue) const {
     return on_ && !gaveUp_ && state_ == State::Outside && (!plan_ || queue_ == queue);
   }
   /// False when it cannot.
   bool begin(std::uint8_t queue);
-  /// Ends it. `whole` is false when an exception ends it. Returns the buffers to pack, whose plan finish() takes:
-  /// packing takes too long for the allocator's lock.
+  /// Ends it. `whole` is false when an exception ends it. Returns the buffers to pack, whose plan
+  /// finish() takes: packing takes too long for the allocator's lock.
   std::optional<std::vector<PlannedBuffer>> end(bool finished);
   void finish(ArenaPlan plan);
   /// The plan was packed and its arena is not there yet: so many bytes are wanted.
-  [[nodiscard]] std::size_t wantedBytes() const { return plan_ && arena_ == nullptr ? plan_->bytes : 0; }
+  [[nodiscard]] std::size_t wantedBytes() const {
+    return plan_ && arena_ == nullptr ? plan_->bytes : 0;
+  }
   void install(Block* memory);
   /// There is no memory for the arena.
   void refuse(const std::string& why);
 
   void recordAllocation(Block& block, std::size_t bytes);
   void recordFree(Block& block);
-  /// The next block of the iteration, in the arena. Null where the cache must serve: the buffer outlives the iteration,
-  /// or the iteration has left the plan.
+  /// The next block of the iteration, in the arena. Null where the cache must serve: the buffer
+  /// outlives the iteration, or the iteration has left the plan.
   Block* take(std::size_t bytes, const char* op);
   /// Takes back a block of an arena; the memory of the arena when nobody needs that any more.
   Block* giveBack(Block* block);
-  /// Retires the arena when none of its blocks is held, for an allocator that is short of memory: its memory, or null.
+  /// Retires the arena when none of its blocks is held, for an allocator that is short of memory:
+  /// its memory, or null.
   Block* surrender();
   /// Memory of arenas that ended while nothing was held in them; null: no more.
   Block* takeUnneeded();

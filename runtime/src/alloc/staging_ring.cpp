@@ -47,11 +47,13 @@ void StagingRing::done(std::uint64_t batch) {
   if (unserved_.erase(batch) > 0) changed_.notify_all();
 }
 
-StagingSlot* StagingRing::acquire(bool consumer, std::uint32_t loader, int worker, std::uint64_t batch) {
+StagingSlot* StagingRing::acquire(bool consumer, std::uint32_t loader, int worker,
+                                  std::uint64_t batch) {
   std::unique_lock lock(mutex_);
   const auto ready = [&] {
     const auto earlier = std::distance(unserved_.begin(), unserved_.lower_bound(batch));
-    return closed_ || free_.size() > static_cast<std::size_t>(earlier) || ((consumer || consumerWaits_) && !draining());
+    return closed_ || free_.size() > static_cast<std::size_t>(earlier) ||
+           ((consumer || consumerWaits_) && !draining());
   };
   if (!ready()) {
     ++stats_.waits;
@@ -73,7 +75,8 @@ StagingSlot* StagingRing::acquire(bool consumer, std::uint32_t loader, int worke
 }
 
 Block* StagingRing::allocate(StagingSlot& slot, std::size_t bytes) {
-  const std::size_t rounded = std::max(kRingAlignment, (bytes + kRingAlignment - 1) / kRingAlignment * kRingAlignment);
+  const std::size_t rounded =
+      std::max(kRingAlignment, (bytes + kRingAlignment - 1) / kRingAlignment * kRingAlignment);
   const std::lock_guard lock(mutex_);
   if (slot.pieces.empty() || slot.used + rounded > slot.pieces.back().bytes) {
     slot.pieces.push_back(allocateStaging(device_, std::max(rounded, wantedBytes_)));
@@ -124,7 +127,8 @@ void StagingRing::freeIfUnused(StagingSlot& slot, std::shared_ptr<StagingRing>& 
   changed_.notify_all();
 }
 
-// Batches are about as large as each other: what did not fit in one piece gets one of the whole size.
+// Batches are about as large as each other: what did not fit in one piece gets one of the whole
+// size.
 void StagingRing::shrinkToOnePiece(StagingSlot& slot) {
   if (slot.pieces.size() < 2) return;
   std::size_t total = 0;
@@ -139,8 +143,9 @@ void StagingRing::shrinkToOnePiece(StagingSlot& slot) {
 }
 
 bool StagingRing::draining() const {
-  return std::any_of(slots_.begin(), slots_.end(),
-                     [](const StagingSlot& slot) { return !slot.filling && slot.held == 0 && slot.pending > 0; });
+  return std::any_of(slots_.begin(), slots_.end(), [](const StagingSlot& slot) {
+    return !slot.filling && slot.held == 0 && slot.pending > 0;
+  });
 }
 
 void StagingRing::consumerWaits(bool waits) {
@@ -168,9 +173,14 @@ void releaseStaged(Block* block, QueueMask users) {
   CpuQueue::whenPassed(users, kRelease, [&slot] { slot.ring->release(slot); });
 }
 
-StagingFill::StagingFill(std::shared_ptr<StagingRing> ring, bool consumer, std::uint32_t loader, int worker,
-                         std::uint64_t batch)
-    : outer_(tCurrent), ring_(std::move(ring)), consumer_(consumer), loader_(loader), worker_(worker), batch_(batch) {
+StagingFill::StagingFill(std::shared_ptr<StagingRing> ring, bool consumer, std::uint32_t loader,
+                         int worker, std::uint64_t batch)
+    : outer_(tCurrent),
+      ring_(std::move(ring)),
+      consumer_(consumer),
+      loader_(loader),
+      worker_(worker),
+      batch_(batch) {
   if (ring_) tCurrent = this;
 }
 

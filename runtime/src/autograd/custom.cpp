@@ -16,7 +16,8 @@ struct CustomFunction::Parts {
 namespace {
 
 std::string kindOf(const Tensor& tensor) {
-  return std::string(name(tensor.dtype())) + tensor.shape().toString() + " on " + toString(tensor.device());
+  return std::string(name(tensor.dtype())) + tensor.shape().toString() + " on " +
+         toString(tensor.device());
 }
 
 void customBackward(Node& node, const Tensor* gradOutputs, Tensor* gradInputs) {
@@ -24,19 +25,22 @@ void customBackward(Node& node, const Tensor* gradOutputs, Tensor* gradInputs) {
   const char* op = node.info->name.text;
   std::vector<Tensor> inputs, outputs;
   for (std::size_t i = 0; i < node.edges.size(); ++i) inputs.push_back(node.unpack(i));
-  for (std::size_t i = 0; i < node.outputShapes.size(); ++i) outputs.push_back(node.unpack(inputs.size() + i));
-  const std::vector<Tensor> given = parts->backward(inputs, outputs, {gradOutputs, gradOutputs + outputs.size()});
+  for (std::size_t i = 0; i < node.outputShapes.size(); ++i)
+    outputs.push_back(node.unpack(inputs.size() + i));
+  const std::vector<Tensor> given =
+      parts->backward(inputs, outputs, {gradOutputs, gradOutputs + outputs.size()});
   if (given.size() != inputs.size()) {
-    fail(op, "its backward gave " + std::to_string(given.size()) + " gradients for " + std::to_string(inputs.size()) +
-                 " inputs");
+    fail(op, "its backward gave " + std::to_string(given.size()) + " gradients for " +
+                 std::to_string(inputs.size()) + " inputs");
   }
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (!node.wanted(i) || !given[i].defined()) continue;
-    const bool fits = given[i].shape() == inputs[i].shape() && given[i].dtype() == inputs[i].dtype() &&
+    const bool fits = given[i].shape() == inputs[i].shape() &&
+                      given[i].dtype() == inputs[i].dtype() &&
                       given[i].device() == inputs[i].device();
     if (!fits) {
-      fail(op, "its backward gave " + kindOf(given[i]) + " as the gradient of input " + std::to_string(i) +
-                   ", which is " + kindOf(inputs[i]));
+      fail(op, "its backward gave " + kindOf(given[i]) + " as the gradient of input " +
+                   std::to_string(i) + ", which is " + kindOf(inputs[i]));
     }
     gradInputs[i] = given[i];
   }
@@ -48,12 +52,13 @@ const OpInfo& infoOf(std::string_view name) {
   static auto& known = *new std::map<std::string, std::unique_ptr<const OpInfo>, std::less<>>;
   const std::lock_guard lock(mutex);
   const auto found = known.try_emplace(std::string(name)).first;
-  if (!found->second) found->second = std::make_unique<const OpInfo>(found->first.c_str(), customBackward);
+  if (!found->second)
+    found->second = std::make_unique<const OpInfo>(found->first.c_str(), customBackward);
   return *found->second;
 }
 
-/// A tensor that a forward hands on as it came, an input or a parameter, gets a handle of its own for a history of its
-/// own.
+/// A tensor that a forward hands on as it came, an input or a parameter, gets a handle of its own
+/// for a history of its own.
 void ownHandles(std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs, const Op& op) {
   if (outputs.empty()) op.fail("its forward gave no tensor");
   for (Tensor& output : outputs) {
@@ -62,7 +67,8 @@ void ownHandles(std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
     for (const Tensor& input : inputs) isGiven = isGiven || input.impl() == output.impl();
     if (isGiven) output = output.detach();
     if (!op.needsGrad()) continue;
-    if (!isFloating(output.dtype())) op.fail("its forward gave " + kindOf(output) + ", which can have no gradient");
+    if (!isFloating(output.dtype()))
+      op.fail("its forward gave " + kindOf(output) + ", which can have no gradient");
     if (output.dtype() != outputs[0].dtype() || output.device() != outputs[0].device()) {
       op.fail("its forward gave " + kindOf(outputs[0]) + " and " + kindOf(output) +
               ", and gradients are of one type on one device");
@@ -73,15 +79,18 @@ void ownHandles(std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
 }  // namespace
 
 CustomFunction::CustomFunction(std::string_view name, Forward forward, Backward backward)
-    : parts_(std::make_shared<const Parts>(Parts{infoOf(name), std::move(forward), std::move(backward)})) {
-  if (!parts_->forward || !parts_->backward) fail(parts_->info.name.text, "needs a forward and a backward");
+    : parts_(std::make_shared<const Parts>(
+          Parts{infoOf(name), std::move(forward), std::move(backward)})) {
+  if (!parts_->forward || !parts_->backward)
+    fail(parts_->info.name.text, "needs a forward and a backward");
 }
 
 std::vector<Tensor> CustomFunction::operator()(const std::vector<Tensor>& inputs) const {
   std::vector<const Tensor*> given;
   std::vector<std::uint32_t> versions;
   for (const Tensor& input : inputs) {
-    if (!input.defined()) fail(parts_->info.name.text, "input " + std::to_string(given.size()) + " is undefined");
+    if (!input.defined())
+      fail(parts_->info.name.text, "input " + std::to_string(given.size()) + " is undefined");
     given.push_back(&input);
     versions.push_back(input.version());
   }
@@ -91,14 +100,16 @@ std::vector<Tensor> CustomFunction::operator()(const std::vector<Tensor>& inputs
     return parts_->forward(inputs);
   }();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].version() != versions[i]) op.fail("its forward changed input " + std::to_string(i) + " in place");
+    if (inputs[i].version() != versions[i])
+      op.fail("its forward changed input " + std::to_string(i) + " in place");
   }
   ownHandles(outputs, inputs, op);
   std::vector<Tensor*> made;
   for (Tensor& output : outputs) made.push_back(&output);
   if (Node* node = op.record(given, made)) {
     for (const Tensor& input : inputs) node->save(input);
-    for (std::size_t i = 0; i < outputs.size(); ++i) node->saveOutput(outputs[i], static_cast<std::uint32_t>(i));
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      node->saveOutput(outputs[i], static_cast<std::uint32_t>(i));
     node->extra = std::const_pointer_cast<Parts>(parts_);
   }
   return outputs;

@@ -20,7 +20,8 @@ namespace lacuna::rt {
 
 namespace {
 
-/// A node on the way of this backward, with the gradients of its outputs (or of the leaf) gathered so far.
+/// A node on the way of this backward, with the gradients of its outputs (or of the leaf) gathered
+/// so far.
 struct Place {
   Node* node = nullptr;
   int uses = 0;        ///< contributions to come
@@ -61,22 +62,25 @@ class Engine {
 
   void seed(const Tensor& root, const Tensor& gradient) {
     const Edge edge = edgeOf(root);
-    if (!edge.node) fail("backward", "the tensor does not require a gradient: nothing it was computed from does");
+    if (!edge.node)
+      fail("backward", "the tensor does not require a gradient: nothing it was computed from does");
     if (!gradient.defined() && root.numel() != 1) {
-      fail("backward",
-           "a gradient is needed for a tensor of " + root.shape().toString() + "; only one element has a default");
+      fail("backward", "a gradient is needed for a tensor of " + root.shape().toString() +
+                           "; only one element has a default");
     }
     if (gradient.defined() && gradient.shape() != root.shape()) {
-      fail("backward", "gradient " + gradient.shape().toString() + " for a tensor " + root.shape().toString());
+      fail("backward",
+           "gradient " + gradient.shape().toString() + " for a tensor " + root.shape().toString());
     }
     sameDevice("backward", {&root, &gradient});
     kept_.push_back(edge.node);
     const Options like{root.dtype(), root.device()};
-    seeds_.emplace_back(edge, gradient.defined() ? gradient.to(root.dtype()) : ones(root.shape(), like));
+    seeds_.emplace_back(edge,
+                        gradient.defined() ? gradient.to(root.dtype()) : ones(root.shape(), like));
   }
 
-  // An edge leads from a node to an older one. So the highest sequence number comes first: then every node has all its
-  // gradients at its turn.
+  // An edge leads from a node to an older one. So the highest sequence number comes first: then
+  // every node has all its gradients at its turn.
   std::vector<Tensor> run() {
     visitGraph();
     if (capturing_) markWays();
@@ -137,21 +141,27 @@ class Engine {
     }
   }
 
-  /// True when the gradient that goes along this edge is one that the caller wants, or leads to one.
+  /// True when the gradient that goes along this edge is one that the caller wants, or leads to
+  /// one.
   bool isWanted(const Edge& edge) const {
     if (!edge.node || !capturing_) return static_cast<bool>(edge.node);
     const Place& place = places_[placeOf(*edge.node)];
-    if (place.leads || !place.asked || place.node->outputShapes.size() == 1) return place.leads || place.asked;
-    const auto isThis = [&](const Capture& wanted) { return wanted.node == place.node && wanted.index == edge.index; };
+    if (place.leads || !place.asked || place.node->outputShapes.size() == 1)
+      return place.leads || place.asked;
+    const auto isThis = [&](const Capture& wanted) {
+      return wanted.node == place.node && wanted.index == edge.index;
+    };
     return std::any_of(captures_.begin(), captures_.end(), isThis);
   }
 
-  /// The node's place, and whether it is a new one. Nodes that another backward has its hands on (of another thread, or
-  /// the one that this runs inside) are looked up by address, also when that one has ended meanwhile.
+  /// The node's place, and whether it is a new one. Nodes that another backward has its hands on
+  /// (of another thread, or the one that this runs inside) are looked up by address, also when that
+  /// one has ended meanwhile.
   std::pair<std::uint32_t, bool> enter(Node& node) {
     if (node.claimedBy.load(std::memory_order_relaxed) == this) return {node.place, false};
     if (!foreign_.empty()) {
-      if (const auto known = foreign_.find(&node); known != foreign_.end()) return {known->second, false};
+      if (const auto known = foreign_.find(&node); known != foreign_.end())
+        return {known->second, false};
     }
     const auto next = static_cast<std::uint32_t>(places_.size());
     const void* nobody = nullptr;
@@ -184,7 +194,8 @@ class Engine {
     }
   }
 
-  /// Adds up more than two gradients of a 16-bit type in f32, until finishSum(): a sum of two is rounded once as it is.
+  /// Adds up more than two gradients of a 16-bit type in f32, until finishSum(): a sum of two is
+  /// rounded once as it is.
   static void accumulate(Tensor& sum, Tensor gradient, bool last) {
     if (!gradient.defined()) return;
     if (!sum.defined()) {
@@ -233,8 +244,9 @@ class Engine {
     if (capturing_) return capture(node, 0, gradient);
     Tensor leaf(Ref<TensorImpl>::share(node.leaf));
     if (!meta.grad.defined()) {
-      // A gradient that also belongs to somebody else (the caller, another leaf) must not be changed in place by the
-      // next backward or by clipping. A gradient whose elements share memory cannot be changed in place at all.
+      // A gradient that also belongs to somebody else (the caller, another leaf) must not be
+      // changed in place by the next backward or by clipping. A gradient whose elements share
+      // memory cannot be changed in place at all.
       if (!isOwnedAlone(gradient) || !gradient.isContiguous()) gradient = gradient.clone();
       meta.grad = std::move(gradient);
       meta.grad.setRole(Role::Gradient);
@@ -246,27 +258,31 @@ class Engine {
     if (meta.afterAccumulate) meta.afterAccumulate(leaf);
   }
 
-  /// Calls run(hook) for those that are there now: what a hook registers waits for the next gradient.
+  /// Calls run(hook) for those that are there now: what a hook registers waits for the next
+  /// gradient.
   template <class Hooks, class Run>
   static void eachHook(const Hooks& hooks, const Run& run) {
     auto hook = hooks.begin();
     for (std::size_t left = hooks.size(); left > 0; --left, ++hook) run(*hook);
   }
 
-  /// The gradient, or what the hook puts in its place: kernels read it by the type, shape and device of the node, so it
-  /// must have them.
-  static Tensor afterHook(const Node& node, std::uint32_t index, const std::function<Tensor(const Tensor&)>& hook,
+  /// The gradient, or what the hook puts in its place: kernels read it by the type, shape and
+  /// device of the node, so it must have them.
+  static Tensor afterHook(const Node& node, std::uint32_t index,
+                          const std::function<Tensor(const Tensor&)>& hook,
                           const Tensor& gradient) {
     Tensor replaced = hook(gradient);
     if (!replaced.defined()) return gradient;
     const Shape& shape = node.outputShapes[index];
-    if (replaced.shape() == shape && replaced.dtype() == node.dtype && replaced.device() == node.device)
+    if (replaced.shape() == shape && replaced.dtype() == node.dtype &&
+        replaced.device() == node.device)
       return replaced;
     const auto text = [](const Shape& shape, DType dtype, Device device) {
       return name(dtype) + shape.toString() + " on " + toString(device);
     };
-    fail(node.info->name.text, "a hook returned " + text(replaced.shape(), replaced.dtype(), replaced.device()) +
-                                   " for a gradient that is " + text(shape, node.dtype, node.device));
+    fail(node.info->name.text,
+         "a hook returned " + text(replaced.shape(), replaced.dtype(), replaced.device()) +
+             " for a gradient that is " + text(shape, node.dtype, node.device));
   }
 
   void capture(const Node& node, std::uint32_t index, const Tensor& gradient) {
@@ -289,10 +305,12 @@ class Engine {
     show(place, gradients);
     if (capturing_ && !place.leads) return;
     if (node.freed) {
-      fail(node.info->name.text, "backward ran through this graph already; pass retainGraph = true the first time");
+      fail(node.info->name.text,
+           "backward ran through this graph already; pass retainGraph = true the first time");
     }
     for (std::size_t i = 0; i < gradients.size(); ++i) {
-      if (!gradients[i].defined()) gradients[i] = zeros(node.outputShapes[i], {node.dtype, node.device});
+      if (!gradients[i].defined())
+        gradients[i] = zeros(node.outputShapes[i], {node.dtype, node.device});
     }
     SmallVector<bool, 4> wanted;  // none: all
     if (capturing_) {
@@ -313,14 +331,16 @@ class Engine {
     const Node& node = *place.node;
     eachHook(node.hooks, [&](const auto& held) {
       const auto& [index, hook] = held;
-      if (gradients[index].defined()) gradients[index] = afterHook(node, index, hook, gradients[index]);
+      if (gradients[index].defined())
+        gradients[index] = afterHook(node, index, hook, gradients[index]);
     });
     for (std::uint32_t i = 0; place.asked && i < gradients.size(); ++i) {
       if (gradients[i].defined()) capture(node, i, gradients[i]);
     }
   }
 
-  static void runNode(Node& node, const Gradients& gradients, std::span<const bool> wanted, Tensor* inputs) {
+  static void runNode(Node& node, const Gradients& gradients, std::span<const bool> wanted,
+                      Tensor* inputs) {
     instrument::OpContext context;
     context.name = &node.info->backwardName;
     context.outer = instrument::tOp;
@@ -370,7 +390,8 @@ class Engine {
   std::unordered_map<const Node*, std::uint32_t> foreign_;
 };
 
-/// Direction and grad mode of the thread while a backward runs. Gradients have the types of their forward.
+/// Direction and grad mode of the thread while a backward runs. Gradients have the types of their
+/// forward.
 class BackwardGuard {
  public:
   explicit BackwardGuard(bool record)
@@ -394,21 +415,25 @@ class BackwardGuard {
   Autocast autocast_;
 };
 
-std::vector<Tensor> runEngine(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients,
+std::vector<Tensor> runEngine(const std::vector<Tensor>& roots,
+                              const std::vector<Tensor>& gradients,
                               const std::vector<Tensor>* captured, BackwardOptions options) {
   if (!gradients.empty() && gradients.size() != roots.size()) {
-    fail("backward", std::to_string(gradients.size()) + " gradients for " + std::to_string(roots.size()) + " tensors");
+    fail("backward", std::to_string(gradients.size()) + " gradients for " +
+                         std::to_string(roots.size()) + " tensors");
   }
   const PhaseScope phase(Phase::Backward);
   const BackwardGuard guard(options.createGraph);
   Engine engine(options, captured);
-  for (std::size_t i = 0; i < roots.size(); ++i) engine.seed(roots[i], gradients.empty() ? Tensor() : gradients[i]);
+  for (std::size_t i = 0; i < roots.size(); ++i)
+    engine.seed(roots[i], gradients.empty() ? Tensor() : gradients[i]);
   return engine.run();
 }
 
 }  // namespace
 
-void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients, BackwardOptions options) {
+void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients,
+              BackwardOptions options) {
   if (instrument::timesSteps() && !roots.empty()) [[unlikely]]
     instrument::backwardBegins(roots[0]);
   runEngine(roots, gradients, nullptr, options);
@@ -419,7 +444,8 @@ std::vector<Tensor> grad(const std::vector<Tensor>& roots, const std::vector<Ten
   std::vector<Tensor> results = runEngine(roots, gradients, &inputs, options);
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i].defined() && !options.allowUnused) {
-      fail("grad", "no root depends on input " + std::to_string(i) + "; set allowUnused if that is meant");
+      fail("grad",
+           "no root depends on input " + std::to_string(i) + "; set allowUnused if that is meant");
     }
   }
   return results;

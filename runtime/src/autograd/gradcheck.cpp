@@ -30,7 +30,8 @@ Tensor weighted(const Function& function, const std::vector<Tensor>& inputs) {
   return total;
 }
 
-double numeric(const Function& function, const std::vector<Tensor>& inputs, double& element, double step) {
+double numeric(const Function& function, const std::vector<Tensor>& inputs, double& element,
+               double step) {
   const NoGrad guard;
   const double held = element;
   synchronize();
@@ -42,24 +43,30 @@ double numeric(const Function& function, const std::vector<Tensor>& inputs, doub
   return (above - below) / (2 * step);
 }
 
-std::string compare(const Function& function, const std::vector<Tensor>& inputs, const GradCheckOptions& options) {
+std::string compare(const Function& function, const std::vector<Tensor>& inputs,
+                    const GradCheckOptions& options) {
   // A gradient of something linear does not depend on the inputs any more: its derivative is zero.
   const Tensor total = weighted(function, inputs);
-  const std::vector<Tensor> analytic =
-      total.requiresGrad() ? grad({total}, inputs, {}, {false, false, true}) : std::vector<Tensor>(inputs.size());
+  const std::vector<Tensor> analytic = total.requiresGrad()
+                                           ? grad({total}, inputs, {}, {false, false, true})
+                                           : std::vector<Tensor>(inputs.size());
   std::string worst;
   double worstExcess = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto computed = analytic[i].defined() ? analytic[i].toVector<double>()
-                                                : std::vector<double>(static_cast<std::size_t>(inputs[i].numel()), 0.0);
+    const auto computed =
+        analytic[i].defined()
+            ? analytic[i].toVector<double>()
+            : std::vector<double>(static_cast<std::size_t>(inputs[i].numel()), 0.0);
     const auto elements = inputs[i].host<double>();
     for (std::size_t k = 0; k < elements.size(); ++k) {
       const double expected = numeric(function, inputs, elements[k], options.step);
-      const double excess = std::abs(computed[k] - expected) - options.absolute - options.relative * std::abs(expected);
+      const double excess = std::abs(computed[k] - expected) - options.absolute -
+                            options.relative * std::abs(expected);
       if (excess > worstExcess || std::isnan(excess)) {
         worstExcess = std::isnan(excess) ? 1e300 : excess;
-        worst = "input " + std::to_string(i) + " " + inputs[i].shape().toString() + ", element " + std::to_string(k) +
-                ": gradient " + std::to_string(computed[k]) + ", finite difference " + std::to_string(expected);
+        worst = "input " + std::to_string(i) + " " + inputs[i].shape().toString() + ", element " +
+                std::to_string(k) + ": gradient " + std::to_string(computed[k]) +
+                ", finite difference " + std::to_string(expected);
       }
     }
   }
@@ -68,10 +75,14 @@ std::string compare(const Function& function, const std::vector<Tensor>& inputs,
 
 }  // namespace
 
-std::string gradcheck(const Function& function, const std::vector<Tensor>& inputs, GradCheckOptions options) {
+std::string gradcheck(const Function& function, const std::vector<Tensor>& inputs,
+                      GradCheckOptions options) {
   for (const Tensor& input : inputs) {
-    if (input.dtype() != DType::F64 || !input.requiresGrad() || !input.isLeaf() || !input.isContiguous()) {
-      fail("gradcheck", "inputs must be contiguous f64 leaves that require gradients; make views inside the function");
+    if (input.dtype() != DType::F64 || !input.requiresGrad() || !input.isLeaf() ||
+        !input.isContiguous()) {
+      fail("gradcheck",
+           "inputs must be contiguous f64 leaves that require gradients; make views inside the "
+           "function");
     }
   }
   std::string first = compare(function, inputs, options);

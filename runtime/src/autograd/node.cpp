@@ -27,21 +27,22 @@ std::atomic<std::uint64_t> gSequence{0};
 const OpInfo kAccumulate{"accumulate"};
 BiasedLock gLeafLock;  ///< of every leaf's AutogradMeta::accumulate
 
-/// True when a tensor beside this one has its memory. Outputs that its own node saved do not count: their version is
-/// checked.
+/// True when a tensor beside this one has its memory. Outputs that its own node saved do not count:
+/// their version is checked.
 bool othersSee(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   std::uint32_t own = 1;
   if (impl.autograd && impl.autograd->gradFn) {
     for (const SavedTensor& slot : impl.autograd->gradFn->saved) {
-      if (slot.output && slot.tensor.defined() && slot.tensor.impl()->storage == impl.storage) ++own;
+      if (slot.output && slot.tensor.defined() && slot.tensor.impl()->storage == impl.storage)
+        ++own;
     }
   }
   return impl.storage->useCount() > own;
 }
 
-/// Takes an accumulation node that its last owner let go from its leaf. False when another thread found it there before
-/// that, and owns it now.
+/// Takes an accumulation node that its last owner let go from its leaf. False when another thread
+/// found it there before that, and owns it now.
 bool takeFromLeaf(Node& node) {
   const std::lock_guard lock(gLeafLock);
   if (node.useCount() > 1 && !node.release()) return false;
@@ -68,7 +69,8 @@ Edge edgeOf(const Tensor& tensor, std::unique_lock<BiasedLock>& lock) {
   AutogradMeta& meta = *tensor.impl()->autograd;
   if (meta.gradFn) return {meta.gradFn, meta.outputIndex};
   if (!lock.owns_lock()) lock.lock();
-  if (meta.accumulate == nullptr || !meta.accumulate->retainIfOwned()) meta.accumulate = newAccumulation(tensor);
+  if (meta.accumulate == nullptr || !meta.accumulate->retainIfOwned())
+    meta.accumulate = newAccumulation(tensor);
   return {Ref<Node>::adopt(meta.accumulate), 0};
 }
 
@@ -78,7 +80,8 @@ bool usedHereOnly(const Storage& storage) {
   return users == CpuQueue::chosenBit() || users == Storage::kEveryQueue;
 }
 
-const ForkLock kLeafForkLock{LockOrder::Leaves, [] { gLeafLock.lockForFork(); }, [] { gLeafLock.unlock(); }};
+const ForkLock kLeafForkLock{LockOrder::Leaves, [] { gLeafLock.lockForFork(); },
+                             [] { gLeafLock.unlock(); }};
 
 }  // namespace
 
@@ -90,7 +93,8 @@ void destroy(Node* node) {
     if (held && held->useCount() == 1) {
       chain.push_back(std::move(held));
     } else {
-      held.reset();  // where a node has several handles (both factors of x · x), the last one is its only owner
+      held.reset();  // where a node has several handles (both factors of x · x), the last one is
+                     // its only owner
     }
   };
   const auto strip = [&letGo](Node& from) {
@@ -139,24 +143,28 @@ void Node::saveOutput(const Tensor& output, std::uint32_t index) {
   if (tReplay != nullptr && saveForReplay(output, true, index)) [[unlikely]]
     return;
   const TensorImpl& impl = *output.impl();
-  saved.push_back(
-      {makeView(impl.storage, impl.shape, impl.strides, impl.offset, impl.dtype), output.version(), true, index});
+  saved.push_back({makeView(impl.storage, impl.shape, impl.strides, impl.offset, impl.dtype),
+                   output.version(), true, index});
 }
 
 Tensor Node::unpack(std::size_t slot) {
   const char* op = info->name.text;
   if (freed)
     fail(op,
-         "its saved tensors are gone: backward ran through this graph already; pass retainGraph = true the first time");
+         "its saved tensors are gone: backward ran through this graph already; pass retainGraph = "
+         "true the first time");
   const SavedTensor& kept = saved[slot];
   if (!kept.tensor.defined()) [[unlikely]]
     return unpackReplayed(kept);
   if (kept.tensor.version() != kept.version) {
-    fail(op, std::string("a tensor that its gradient needs (") + (kept.output ? "its output" : "its input") + ", " +
-                 kept.tensor.shape().toString() + ") was changed in place since the forward: version " +
-                 std::to_string(kept.tensor.version()) + ", saved at " + std::to_string(kept.version));
+    fail(op,
+         std::string("a tensor that its gradient needs (") +
+             (kept.output ? "its output" : "its input") + ", " + kept.tensor.shape().toString() +
+             ") was changed in place since the forward: version " +
+             std::to_string(kept.tensor.version()) + ", saved at " + std::to_string(kept.version));
   }
-  return kept.output && recording() ? withHistory(kept.tensor, this, kept.outputIndex) : kept.tensor;
+  return kept.output && recording() ? withHistory(kept.tensor, this, kept.outputIndex)
+                                    : kept.tensor;
 }
 
 Tensor Node::withHistory(const Tensor& kept, Node* maker, std::uint32_t index) {
@@ -180,7 +188,8 @@ bool Node::saveForReplay(const Tensor& tensor, bool output, std::uint32_t output
                           : edge.node->leaf == tensor.impl();
     };
     const Edge* origin = std::find_if(edges.begin(), edges.end(), isOrigin);
-    outputIndex = origin == edges.end() ? kNoEdge : static_cast<std::uint32_t>(origin - edges.begin());
+    outputIndex =
+        origin == edges.end() ? kNoEdge : static_cast<std::uint32_t>(origin - edges.begin());
   }
   replay = tReplay->shared_from_this();
   saved.push_back({Tensor(), replay->take(tensor), output, outputIndex});
@@ -222,7 +231,8 @@ inline void Op::begin(std::span<const Tensor* const> inputs, bool small) {
   context_.outer = instrument::tOp;
   instrument::tOp = &context_;
   if (tGradMode) {
-    for (const Tensor* input : inputs) needsGrad_ = needsGrad_ || (input->defined() && input->requiresGrad());
+    for (const Tensor* input : inputs)
+      needsGrad_ = needsGrad_ || (input->defined() && input->requiresGrad());
     if (needsGrad_) context_.sequence = gSequence.fetch_add(1, std::memory_order_relaxed) + 1;
   }
   if (instrument::sinks() != 0) [[unlikely]]
@@ -256,7 +266,8 @@ CompositeOp::~CompositeOp() {
 
 Tensor Op::donateOrEmptyLike(const Tensor& x) const {
   const TensorImpl* impl = x.impl();
-  const bool mine = impl->useCount() == 1 && impl->storage->useCount() == 1 && isDense(x) && !impl->storage->host &&
+  const bool mine = impl->useCount() == 1 && impl->storage->useCount() == 1 && isDense(x) &&
+                    !impl->storage->host &&
                     (!impl->autograd || (impl->autograd->gradFn && impl->autograd->hooks.empty()));
   if (mine && impl->storage->bytes == x.sizeBytes() && usedHereOnly(*impl->storage)) {
     impl->storage->written = 0;
@@ -293,7 +304,8 @@ Node* Op::record(std::span<const Tensor* const> inputs, std::span<Tensor* const>
     std::string site = info_.name.text;
     if (node->module != nullptr) site += " in module " + std::string(node->module->text);
     site += ", inputs";
-    for (const Tensor* input : inputs) site += input->defined() ? " " + input->shape().toString() : " -";
+    for (const Tensor* input : inputs)
+      site += input->defined() ? " " + input->shape().toString() : " -";
     node->forwardSite = std::make_unique<std::string>(std::move(site));
   }
   return node;
@@ -321,19 +333,22 @@ void sameDevice(const char* op, std::span<const Tensor* const> tensors) {
     if (!tensor->defined()) continue;
     if (first == nullptr) first = tensor;
     if (tensor->device() != first->device())
-      fail(op, "one tensor is on " + toString(first->device()) + ", the other on " + toString(tensor->device()));
+      fail(op, "one tensor is on " + toString(first->device()) + ", the other on " +
+                   toString(tensor->device()));
   }
 }
 
 void beginInPlace(const Op& op, const Tensor& target) {
   (void)checked(target);
   if (recording() && target.requiresGrad() && target.isLeaf()) {
-    op.fail("a leaf that requires a gradient cannot be changed in place while gradients are recorded; use NoGrad");
+    op.fail(
+        "a leaf that requires a gradient cannot be changed in place while gradients are recorded; "
+        "use NoGrad");
   }
   if (op.needsGrad() && othersSee(target)) {
     op.fail(
-        "in place where other tensors see the same memory (a view and what it views), whose gradients would not "
-        "know of it; use where(), add(), mul() or clone(), or NoGrad");
+        "in place where other tensors see the same memory (a view and what it views), whose "
+        "gradients would not know of it; use where(), add(), mul() or clone(), or NoGrad");
   }
   bumpVersion(target);
 }
@@ -371,10 +386,12 @@ bool Tensor::isLeaf() const {
 
 Tensor& Tensor::setRequiresGrad(bool on) {
   if (on && !isFloating(dtype()))
-    fail("setRequiresGrad", std::string("only floating tensors have gradients, not ") + rt::name(dtype()));
-  if (!isLeaf())
     fail("setRequiresGrad",
-         "the tensor was computed by " + std::string(impl_->autograd->gradFn->info->name.text) + "; use detach()");
+         std::string("only floating tensors have gradients, not ") + rt::name(dtype()));
+  if (!isLeaf())
+    fail("setRequiresGrad", "the tensor was computed by " +
+                                std::string(impl_->autograd->gradFn->info->name.text) +
+                                "; use detach()");
   impl_->meta().requiresGrad = on;
   return *this;
 }
@@ -389,7 +406,8 @@ void Tensor::setGrad(Tensor grad) const {
     fail("setGrad", "gradient " + grad.shape().toString() + " for a tensor " + shape().toString());
   }
   if (grad.defined() && grad.dtype() != dtype()) {
-    fail("setGrad", std::string("gradient of ") + rt::name(grad.dtype()) + " for a tensor of " + rt::name(dtype()));
+    fail("setGrad", std::string("gradient of ") + rt::name(grad.dtype()) + " for a tensor of " +
+                        rt::name(dtype()));
   }
   if (grad.defined()) sameDevice("setGrad", {this, &grad});
   checked(*this)->meta().grad = std::move(grad);

@@ -20,26 +20,29 @@
 ///
 ///     const OpInfo kRelu{"relu", reluBackward};
 ///     Tensor relu(Tensor x) {
-///       Op op(kRelu, {&x});                       // opens its range, notes whether a gradient is wanted
-///       Tensor y = op.donateOrEmptyLike(x);       // the input's memory, when nobody else can see it
-///       op.launch(...);                           // enqueues (nothing on meta)
-///       if (Node* node = op.record({&x}, {&y})) node->saveOutput(y);
-///       return y;
+///       Op op(kRelu, {&x});                       // opens its range, notes whether a gradient is
+///       wanted Tensor y = op.donateOrEmptyLike(x);       // the input's memory, when nobody else
+///       can see it op.launch(...);                           // enqueues (nothing on meta) if
+///       (Node* node = op.record({&x}, {&y})) node->saveOutput(y); return y;
 ///     }
 ///
-/// `record` must come before an input's handle is dropped. A node keeps what it was asked to save and nothing else, and
-/// drops it as soon as its backward ran.
+/// `record` must come before an input's handle is dropped. A node keeps what it was asked to save
+/// and nothing else, and drops it as soon as its backward ran.
 namespace lacuna::rt {
 
 /// Computes the gradients of those inputs that are node.wanted(), and leaves the others alone.
 using BackwardFn = void (*)(Node& node, const Tensor* gradOutputs, Tensor* gradInputs);
 
-/// For each input of the node whose backward this thread runs: is its gradient asked for? Empty where all are.
+/// For each input of the node whose backward this thread runs: is its gradient asked for? Empty
+/// where all are.
 extern thread_local constinit std::span<const bool> tWanted;
 
 struct OpInfo {
   OpInfo(const char* text, BackwardFn fn = nullptr)
-      : name{text}, backward(fn), backwardText(std::string(text) + ".backward"), backwardName{backwardText.c_str()} {}
+      : name{text},
+        backward(fn),
+        backwardText(std::string(text) + ".backward"),
+        backwardName{backwardText.c_str()} {}
   Name name;
   BackwardFn backward;
   std::string backwardText;
@@ -48,7 +51,8 @@ struct OpInfo {
 
 /// A tensor kept for the backward, with the version it had.
 struct SavedTensor {
-  Tensor tensor;  ///< an input as it is; of an output the memory only, or the graph would own itself
+  Tensor
+      tensor;  ///< an input as it is; of an output the memory only, or the graph would own itself
   std::uint32_t version = 0;
   bool output = false;
   std::uint32_t outputIndex = 0;
@@ -74,22 +78,27 @@ struct Node : RefCounted, Pooled<Node> {
   std::array<std::int64_t, 12> ints{};
   std::array<double, 4> doubles{};
   std::shared_ptr<void> extra;
-  /// For a node within a checkpoint(). This makes again what the node saved without a tensor: `version` is its number
-  /// there, and for an input `outputIndex` the edge that it came along.
+  /// For a node within a checkpoint(). This makes again what the node saved without a tensor:
+  /// `version` is its number there, and for an input `outputIndex` the edge that it came along.
   std::shared_ptr<Replay> replay;
   bool freed = false;
-  std::unique_ptr<std::string> forwardSite;                                         ///< anomaly mode
-  std::list<std::pair<std::uint32_t, std::function<Tensor(const Tensor&)>>> hooks;  ///< one that runs may add to it
+  std::unique_ptr<std::string> forwardSite;  ///< anomaly mode
+  std::list<std::pair<std::uint32_t, std::function<Tensor(const Tensor&)>>>
+      hooks;                   ///< one that runs may add to it
   TensorImpl* leaf = nullptr;  ///< accumulation node: the leaf, kept alive
   Ref<TensorImpl> leafOwner;
   std::atomic<const void*> claimedBy{nullptr};  ///< the backward that uses `place`
   std::uint32_t place = 0;                      ///< in that backward's table
 
   /// True when that input requires a gradient. This decides what was saved, and where.
-  [[nodiscard]] bool needs(std::size_t input) const { return input < edges.size() && edges[input].node; }
-  /// True when the backward that runs has to compute that gradient: grad() may be asked for those of other inputs
-  /// alone.
-  [[nodiscard]] bool wanted(std::size_t input) const { return needs(input) && (tWanted.empty() || tWanted[input]); }
+  [[nodiscard]] bool needs(std::size_t input) const {
+    return input < edges.size() && edges[input].node;
+  }
+  /// True when the backward that runs has to compute that gradient: grad() may be asked for those
+  /// of other inputs alone.
+  [[nodiscard]] bool wanted(std::size_t input) const {
+    return needs(input) && (tWanted.empty() || tWanted[input]);
+  }
   void save(const Tensor& input);
   void saveOutput(const Tensor& output, std::uint32_t index = 0);
   /// The saved tensor, checked: throws when it was freed or changed in place since.
@@ -126,9 +135,11 @@ class Op {
   [[nodiscard]] const char* name() const { return info_.name.text; }
   [[noreturn]] void fail(const std::string& what) const { rt::fail(name(), what); }
 
-  /// The memory of `x` under a new tensor if this operator holds its only handle, else fresh memory.
+  /// The memory of `x` under a new tensor if this operator holds its only handle, else fresh
+  /// memory.
   [[nodiscard]] Tensor donateOrEmptyLike(const Tensor& x) const;
-  /// Enqueues `task`; does nothing for meta tensors. Throws for a device that this build cannot run.
+  /// Enqueues `task`; does nothing for meta tensors. Throws for a device that this build cannot
+  /// run.
   template <class Task>
   void launch(Device device, const Work& work, Task task) const {
     if (device == kCpu) [[likely]] {
@@ -138,7 +149,8 @@ class Op {
     }
   }
   /// The node of this operator, connected to inputs and outputs; null when no gradient is wanted.
-  Node* record(std::initializer_list<const Tensor*> inputs, std::initializer_list<Tensor*> outputs) {
+  Node* record(std::initializer_list<const Tensor*> inputs,
+               std::initializer_list<Tensor*> outputs) {
     return record(std::span<const Tensor* const>(inputs.begin(), inputs.size()),
                   std::span<Tensor* const>(outputs.begin(), outputs.size()));
   }
@@ -174,10 +186,12 @@ void sameDevice(const char* op, std::span<const Tensor* const> tensors);
 inline void sameDevice(const char* op, std::initializer_list<const Tensor*> tensors) {
   sameDevice(op, std::span<const Tensor* const>(tensors.begin(), tensors.size()));
 }
-/// For an in-place operator: raises the version. Throws on a leaf that needs a gradient (while recording), and where
-/// the operator records but other tensors see the target's memory: their histories would not know of the change.
+/// For an in-place operator: raises the version. Throws on a leaf that needs a gradient (while
+/// recording), and where the operator records but other tensors see the target's memory: their
+/// histories would not know of the change.
 void beginInPlace(const Op& op, const Tensor& target);
-/// The same where the new elements may differ: refuses a target that shows one place in memory several times (expand).
+/// The same where the new elements may differ: refuses a target that shows one place in memory
+/// several times (expand).
 void beginInPlaceOnEach(const Op& op, const Tensor& target);
 /// Zero for the first input: the gradient of values that were overwritten, and of steps.
 void zeroBackward(Node& node, const Tensor* gradOutputs, Tensor* gradInputs);

@@ -96,13 +96,15 @@ Tensor Replay::checked(const Kept& kept, const char* what) {
   if (kept.tensor.defined() && kept.tensor.version() != kept.version) {
     fail("checkpoint", std::string(what) + ", " + kept.tensor.shape().toString() +
                            ", was changed in place since the forward: version " +
-                           std::to_string(kept.tensor.version()) + ", kept at " + std::to_string(kept.version));
+                           std::to_string(kept.tensor.version()) + ", kept at " +
+                           std::to_string(kept.version));
   }
   return kept.tensor;
 }
 
 Tensor Replay::again(const Input& input) {
-  const Tensor value = input.outer ? input.outer->get(input.number) : checked(input.kept, "an input");
+  const Tensor value =
+      input.outer ? input.outer->get(input.number) : checked(input.kept, "an input");
   if (!value.defined()) return value;
   return value.detach().setRequiresGrad(input.requiresGrad);
 }
@@ -123,14 +125,15 @@ std::uint32_t Replay::take(const Tensor& tensor) {
     return static_cast<std::uint32_t>(taken_.size() - 1);
   }
   const std::size_t number = made_.size();
-  const bool same =
-      number < taken_.size() && taken_[number].shape == tensor.shape() && taken_[number].dtype == tensor.dtype();
+  const bool same = number < taken_.size() && taken_[number].shape == tensor.shape() &&
+                    taken_[number].dtype == tensor.dtype();
   if (!same) {
-    fail("checkpoint",
-         "the segment did something else when it was run again: it saved " + std::string(name(tensor.dtype())) +
-             tensor.shape().toString() + " as number " + std::to_string(number) + ", in the forward " +
-             (number < taken_.size() ? std::string(name(taken_[number].dtype)) + taken_[number].shape.toString()
-                                     : "nothing"));
+    fail("checkpoint", "the segment did something else when it was run again: it saved " +
+                           std::string(name(tensor.dtype())) + tensor.shape().toString() +
+                           " as number " + std::to_string(number) + ", in the forward " +
+                           (number < taken_.size() ? std::string(name(taken_[number].dtype)) +
+                                                         taken_[number].shape.toString()
+                                                   : "nothing"));
   }
   made_.push_back({tensor.detach(), tensor.version()});
   return static_cast<std::uint32_t>(number);
@@ -164,7 +167,8 @@ Tensor Replay::get(std::uint32_t number) {
   if (made_.empty()) run();
   if (!made_[number].tensor.defined())
     fail("checkpoint",
-         "what it saved is gone: backward ran through this graph already; pass retainGraph = true the first time");
+         "what it saved is gone: backward ran through this graph already; pass retainGraph = true "
+         "the first time");
   return checked(made_[number], "a tensor that a gradient needs");
 }
 
@@ -172,7 +176,8 @@ void Replay::drop(std::uint32_t number) {
   if (number < made_.size()) made_[number].tensor = {};
 }
 
-std::vector<Tensor> checkpoint(const CheckpointSegment& segment, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> checkpoint(const CheckpointSegment& segment,
+                               const std::vector<Tensor>& inputs) {
   if (!recording()) return segment(inputs);
   instrument::reportSwitch(instrument::OwnKnob::Checkpoint, true);
   return std::make_shared<Replay>(segment, inputs)->forward(inputs);

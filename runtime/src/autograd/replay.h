@@ -8,10 +8,11 @@
 #include "autograd/node.h"
 #include "lacuna/runtime/random.h"
 
-/// The parts that checkpoint() needs to run a segment of a forward again. The segment's nodes hold numbers instead of
-/// the tensors that they would save. The first node whose backward asks for a tensor runs the segment. The numbers
-/// stand for the tensors that are saved then, in the same order. The segment's graph stays the one of the forward, so
-/// hooks, grad() and gradients of gradients are what they are without.
+/// The parts that checkpoint() needs to run a segment of a forward again. The segment's nodes hold
+/// numbers instead of the tensors that they would save. The first node whose backward asks for a
+/// tensor runs the segment. The numbers stand for the tensors that are saved then, in the same
+/// order. The segment's graph stays the one of the forward, so hooks, grad() and gradients of
+/// gradients are what they are without.
 namespace lacuna::rt {
 
 class Replay : public std::enable_shared_from_this<Replay> {
@@ -40,7 +41,8 @@ class Replay : public std::enable_shared_from_this<Replay> {
   };
   struct Input {
     Kept kept;
-    std::shared_ptr<Replay> outer;  ///< of a segment within another: that one makes it again, under this number
+    std::shared_ptr<Replay>
+        outer;  ///< of a segment within another: that one makes it again, under this number
     std::uint32_t number = 0;
     bool requiresGrad = false;
   };
@@ -63,7 +65,8 @@ class Replay : public std::enable_shared_from_this<Replay> {
 
 /// The segment that runs on this thread; null outside of any.
 extern thread_local constinit Replay* tReplay;
-/// True while a segment is run again: what its forward changed beside its results has been changed already.
+/// True while a segment is run again: what its forward changed beside its results has been changed
+/// already.
 bool replaying();
 
 }  // namespace lacuna::rt

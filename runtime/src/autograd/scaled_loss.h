@@ -4,7 +4,8 @@
 
 namespace lacuna::rt {
 
-/// True while this thread runs a backward that came through GradScaler::scale(): its gradients are multiples.
+/// True while this thread runs a backward that came through GradScaler::scale(): its gradients are
+/// multiples.
 extern thread_local constinit bool tLossScaled;
 
 }  // namespace lacuna::rt

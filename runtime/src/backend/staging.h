@@ -14,8 +14,8 @@ struct StagingMemory {
   std::size_t bytes = 0;  ///< whole pages
 };
 
-/// For copies to `device`: page-locked memory for CUDA, pages of their own for the CPU. Throws OutOfMemory, and Error
-/// for a device that this build or this machine has not.
+/// For copies to `device`: page-locked memory for CUDA, pages of their own for the CPU. Throws
+/// OutOfMemory, and Error for a device that this build or this machine has not.
 StagingMemory allocateStaging(Device device, std::size_t bytes);
 void freeStaging(Device device, const StagingMemory& memory);
 

@@ -55,8 +55,9 @@ void processBarrier() {
   membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
-// A thread that takes the lock again and again, such as one that enqueues to a full queue, would leave others no moment
-// to take it in. So who waits long claims it. A claim that lasts may be that of a thread which a fork left behind.
+// A thread that takes the lock again and again, such as one that enqueues to a full queue, would
+// leave others no moment to take it in. So who waits long claims it. A claim that lasts may be that
+// of a thread which a fork left behind.
 void BiasedLock::lockShared() {
   if (!waitWhile(claimed_, kPatience)) return claim();
   while (held_.exchange(true, std::memory_order_acquire)) {
@@ -70,7 +71,8 @@ void BiasedLock::lockForFork() {
 }
 
 void BiasedLock::claim() {
-  for (int round = 0; held_.exchange(true, std::memory_order_acquire); round += round < kPatience ? 1 : 0) {
+  for (int round = 0; held_.exchange(true, std::memory_order_acquire);
+       round += round < kPatience ? 1 : 0) {
     claimed_.store(true, std::memory_order_relaxed);
     pause(round);
   }
@@ -88,7 +90,8 @@ void BiasedLock::settleOwner() {
   }
   shared_.store(true, std::memory_order_relaxed);
   if (owner == nullptr) return;
-  // After it the owner has either published that it is inside, or will see that it may no longer go in.
+  // After it the owner has either published that it is inside, or will see that it may no longer go
+  // in.
   processBarrier();
   waitWhile(inside_);
   owner_.store(nullptr, std::memory_order_relaxed);

@@ -6,16 +6,18 @@
 
 namespace lacuna::rt {
 
-/// A lock for sections of some nanoseconds. It belongs to the first thread that takes it, and that thread takes it with
-/// plain stores. A locked instruction would wait for everything that the thread has written to cold memory, such as a
-/// profiler's records. The first other thread takes that right away for good, at the price of a system call, and from
-/// then on all take it with one locked instruction. Waiters yield. Not recursive.
+/// A lock for sections of some nanoseconds. It belongs to the first thread that takes it, and that
+/// thread takes it with plain stores. A locked instruction would wait for everything that the
+/// thread has written to cold memory, such as a profiler's records. The first other thread takes
+/// that right away for good, at the price of a system call, and from then on all take it with one
+/// locked instruction. Waiters yield. Not recursive.
 class BiasedLock {
  public:
   void lock() {
     if (owner_.load(std::memory_order_relaxed) == thisThread()) [[likely]] {
       inside_.store(true, std::memory_order_relaxed);
-      std::atomic_signal_fence(std::memory_order_seq_cst);  // the processor's own fence is up to the one who takes away
+      std::atomic_signal_fence(
+          std::memory_order_seq_cst);  // the processor's own fence is up to the one who takes away
       if (!shared_.load(std::memory_order_acquire)) [[likely]]
         return;
       inside_.store(false, std::memory_order_release);
@@ -31,14 +33,17 @@ class BiasedLock {
         return true;
       inside_.store(false, std::memory_order_release);
     }
-    if (claimed_.load(std::memory_order_relaxed) || held_.exchange(true, std::memory_order_acquire)) return false;
+    if (claimed_.load(std::memory_order_relaxed) || held_.exchange(true, std::memory_order_acquire))
+      return false;
     settleOwner();
     return true;
   }
-  /// As a fork needs it: with nobody on the way to take it, whom the child would wait for. It stays whose it was.
+  /// As a fork needs it: with nobody on the way to take it, whom the child would wait for. It stays
+  /// whose it was.
   void lockForFork();
   void unlock() {
-    if (owner_.load(std::memory_order_relaxed) == thisThread() && inside_.load(std::memory_order_relaxed)) [[likely]] {
+    if (owner_.load(std::memory_order_relaxed) == thisThread() &&
+        inside_.load(std::memory_order_relaxed)) [[likely]] {
       inside_.store(false, std::memory_order_release);
     } else {
       held_.store(false, std::memory_order_release);

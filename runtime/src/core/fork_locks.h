@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-/// A fork copies locks as they are, but only one of the threads. A lock that another thread held would stay locked in
-/// the child for good. So the fork handlers of the CPU's queue take all locks that a thread of the child may need, and
-/// parent and child release them.
+/// A fork copies locks as they are, but only one of the threads. A lock that another thread held
+/// would stay locked in the child for good. So the fork handlers of the CPU's queue take all locks
+/// that a thread of the child may need, and parent and child release them.
 namespace lacuna::rt {
 
 /// The order in which locks nest: a thread that holds one takes later ones only.

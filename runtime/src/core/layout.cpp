@@ -25,7 +25,8 @@ bool stridesAreDense(const Shape& shape, const Shape& strides) {
     if (shape[d] == 0) return true;
     if (shape[d] != 1) order[static_cast<std::size_t>(count++)] = d;
   }
-  std::sort(order.begin(), order.begin() + count, [&](int a, int b) { return strides[a] < strides[b]; });
+  std::sort(order.begin(), order.begin() + count,
+            [&](int a, int b) { return strides[a] < strides[b]; });
   std::int64_t step = 1;
   for (int i = 0; i < count; ++i) {
     const int d = order[static_cast<std::size_t>(i)];
@@ -45,7 +46,8 @@ bool repeatsMemory(const TensorImpl& impl) {
 
 bool overlapsWithin(const TensorImpl& a, const TensorImpl& b) {
   if (a.shape.numel() == 0 || b.shape.numel() == 0) return false;
-  if (a.offset == b.offset && a.shape == b.shape && (a.strides == b.strides || (a.contiguous && b.contiguous)))
+  if (a.offset == b.offset && a.shape == b.shape &&
+      (a.strides == b.strides || (a.contiguous && b.contiguous)))
     return false;
   const auto last = [](const TensorImpl& impl) {
     std::int64_t at = impl.offset;
@@ -108,7 +110,9 @@ Tensor emptyInOrderOf(const Shape& shape, DType dtype, const Tensor& a, const Te
 }
 
 Tensor emptyWorkspace(std::size_t bytes, Device device) {
-  return bytes == 0 ? Tensor() : empty({static_cast<std::int64_t>(bytes)}, {DType::U8, device, Role::Workspace});
+  return bytes == 0
+             ? Tensor()
+             : empty({static_cast<std::int64_t>(bytes)}, {DType::U8, device, Role::Workspace});
 }
 
 }  // namespace lacuna::rt

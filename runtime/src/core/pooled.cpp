@@ -4,8 +4,8 @@
 
 namespace lacuna::rt {
 
-/// The lists of a thread, closed when it ends. Memory that the thread frees after that goes straight back to the
-/// system.
+/// The lists of a thread, closed when it ends. Memory that the thread frees after that goes
+/// straight back to the system.
 struct FreeListCloser {
   FreeList* lists = nullptr;
   ~FreeListCloser() {

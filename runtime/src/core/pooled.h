@@ -41,7 +41,8 @@ class FreeList {
   friend struct FreeListCloser;
 };
 
-/// Base of small objects that come and go with every operator: their memory is reused without asking malloc.
+/// Base of small objects that come and go with every operator: their memory is reused without
+/// asking malloc.
 template <class T>
 class Pooled {
  public:

@@ -4,11 +4,13 @@
 
 namespace lacuna::rt {
 
-// A thread that finds its queue among the users enqueues behind the wait that was enqueued before the bit was set.
+// A thread that finds its queue among the users enqueues behind the wait that was enqueued before
+// the bit was set.
 void orderRead(Storage& storage) {
   if (storage.writer != Storage::kHost) {
     CpuQueue& writer = CpuQueue::of(storage.writer);
-    CpuQueue::current().runAfter(writer, storage.written != 0 ? storage.written : writer.enqueued());
+    CpuQueue::current().runAfter(writer,
+                                 storage.written != 0 ? storage.written : writer.enqueued());
   }
   storage.users.fetch_or(CpuQueue::chosenBit(), std::memory_order_acq_rel);
 }
@@ -24,7 +26,8 @@ void orderWrite(Storage& storage) {
 
 void waitForUsers(const Storage& storage, const Name& what, LacunaRtSyncKind kind) {
   const QueueMask users = storage.users.load(std::memory_order_acquire);
-  CpuQueue::each(users != 0 ? users : CpuQueue::chosenBit(), [&](CpuQueue& queue) { queue.synchronize(what, kind); });
+  CpuQueue::each(users != 0 ? users : CpuQueue::chosenBit(),
+                 [&](CpuQueue& queue) { queue.synchronize(what, kind); });
 }
 
 }  // namespace lacuna::rt

@@ -48,7 +48,8 @@ using Draw = void (*)(const View& out, RandomState state, double, double);
 
 Tensor& drawInto(const OpInfo& info, Tensor& tensor, Draw draw, double a, double b) {
   Op op(info, {&tensor});
-  if (!tensor.isContiguous()) op.fail("the tensor " + tensor.shape().toString() + " must be contiguous");
+  if (!tensor.isContiguous())
+    op.fail("the tensor " + tensor.shape().toString() + " must be contiguous");
   beginInPlace(op, tensor);
   op.launch(tensor.device(), {tensor.sizeBytes()},
             [to = viewOf(tensor), state = nextDraw(), draw, a, b] { draw(to, state, a, b); });
@@ -56,7 +57,8 @@ Tensor& drawInto(const OpInfo& info, Tensor& tensor, Draw draw, double a, double
   return tensor;
 }
 
-Tensor drawn(const OpInfo& info, const Shape& shape, const Options& options, Draw draw, double a, double b) {
+Tensor drawn(const OpInfo& info, const Shape& shape, const Options& options, Draw draw, double a,
+             double b) {
   const Op op(info, {});
   Tensor out = empty(shape, options);
   op.launch(options.device, {out.sizeBytes()},
@@ -104,10 +106,12 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Options 
   const Op op(kRandint, {});
   const auto range = [&] { return "[" + std::to_string(low) + ", " + std::to_string(high) + ")"; };
   if (high <= low) op.fail("nothing lies in " + range());
-  if (!holds(options.dtype, low, high)) op.fail(std::string(name(options.dtype)) + " does not hold all of " + range());
+  if (!holds(options.dtype, low, high))
+    op.fail(std::string(name(options.dtype)) + " does not hold all of " + range());
   Tensor out = empty(shape, options);
-  op.launch(out.device(), {out.sizeBytes()},
-            [to = viewOf(out), draw = nextDraw(), low, high] { kernel::randint(to, draw, low, high); });
+  op.launch(out.device(), {out.sizeBytes()}, [to = viewOf(out), draw = nextDraw(), low, high] {
+    kernel::randint(to, draw, low, high);
+  });
   return out;
 }
 

@@ -10,7 +10,8 @@
 
 namespace lacuna::rt {
 
-/// A vector whose first N elements need no memory of their own. Neither copied nor moved: it is part of its owner.
+/// A vector whose first N elements need no memory of their own. Neither copied nor moved: it is
+/// part of its owner.
 template <class T, std::size_t N>
 class SmallVector {
  public:
@@ -78,7 +79,8 @@ class SmallVector {
   T* data_ = own();
   std::size_t size_ = 0;
   std::size_t capacity_ = N;
-  alignas(T) std::byte inline_[N * sizeof(T)];  // NOLINT(bugprone-sizeof-expression): T may be a pointer
+  alignas(T)
+      std::byte inline_[N * sizeof(T)];  // NOLINT(bugprone-sizeof-expression): T may be a pointer
 };
 
 }  // namespace lacuna::rt

@@ -45,9 +45,11 @@ Ref<Storage> storageOver(Block* block, std::size_t bytes, Device device, Role ro
 }
 
 Ref<Storage> newStorage(std::size_t bytes, Device device, Role role) {
-  Ref<Storage> storage = storageOver(allocatorOf(device).allocate(bytes, role), bytes, device, role);
+  Ref<Storage> storage =
+      storageOver(allocatorOf(device).allocate(bytes, role), bytes, device, role);
   storage->writer = static_cast<std::uint8_t>(CpuQueue::chosenIndex());
-  const QueueMask users = device.type == DeviceType::Meta ? Storage::kEveryQueue : CpuQueue::chosenBit();
+  const QueueMask users =
+      device.type == DeviceType::Meta ? Storage::kEveryQueue : CpuQueue::chosenBit();
   storage->users.store(users, std::memory_order_relaxed);
   return storage;
 }
@@ -77,13 +79,16 @@ std::int64_t checkedNumel(const char* op, const Shape& shape, DType dtype) {
   for (const std::int64_t dim : shape) {
     if (dim < 0) fail(op, "negative size in " + shape.toString());
     if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(dim, 1), &bytes))
-      fail(op, std::string(name(dtype)) + shape.toString() + " is too large: no memory has that many bytes");
+      fail(op, std::string(name(dtype)) + shape.toString() +
+                   " is too large: no memory has that many bytes");
   }
   return shape.numel();
 }
 
 void failUndefined(const char* op, const std::string& argument) {
-  fail(op, argument + " is not defined (a default-constructed tensor, or a gradient that was never computed)");
+  fail(op,
+       argument +
+           " is not defined (a default-constructed tensor, or a gradient that was never computed)");
 }
 
 void failUndefined(const char* op, const char* names, std::initializer_list<bool> defined) {
@@ -97,7 +102,8 @@ void failUndefined(const char* op, const char* names, std::initializer_list<bool
 }
 
 TensorImpl* checked(const Tensor& tensor) {
-  if (!tensor.defined()) failUndefined(instrument::tOp != nullptr ? instrument::tOp->name->text : "tensor", "a tensor");
+  if (!tensor.defined())
+    failUndefined(instrument::tOp != nullptr ? instrument::tOp->name->text : "tensor", "a tensor");
   return tensor.impl();
 }
 
@@ -142,8 +148,9 @@ std::string toString(Device device) {
 }
 
 const char* name(Role role) {
-  static constexpr const char* kNames[] = {"other", "parameter", "gradient",      "activation", "optimizer",
-                                           "input", "workspace", "communication", "cached"};
+  static constexpr const char* kNames[] = {"other",      "parameter",     "gradient",
+                                           "activation", "optimizer",     "input",
+                                           "workspace",  "communication", "cached"};
   return kNames[static_cast<int>(role)];
 }
 
@@ -157,8 +164,8 @@ bool stridesAreContiguous(const Shape& shape, const Shape& strides) {
   return true;
 }
 
-Tensor makeView(const Ref<Storage>& storage, const Shape& shape, const Shape& strides, std::int64_t offset,
-                DType dtype) {
+Tensor makeView(const Ref<Storage>& storage, const Shape& shape, const Shape& strides,
+                std::int64_t offset, DType dtype) {
   auto* impl = new TensorImpl;
   impl->storage = storage;
   impl->shape = shape;
@@ -178,7 +185,9 @@ const Shape& Tensor::strides() const {
 }
 std::int64_t Tensor::size(std::int64_t dim) const {
   const int at = normalizeDim("size", dim, shape());
-  if (rank() == 0) fail("size", "dimension " + std::to_string(dim) + " of " + shape().toString() + ", which has none");
+  if (rank() == 0)
+    fail("size",
+         "dimension " + std::to_string(dim) + " of " + shape().toString() + ", which has none");
   return shape()[at];
 }
 std::size_t Tensor::sizeBytes() const {
@@ -208,10 +217,12 @@ void* Tensor::data() const {
 
 void* Tensor::hostBytes(const char* op, DType expected) const {
   if (dtype() != expected) {
-    fail(op, std::string("the tensor holds ") + rt::name(dtype()) + ", asked for as " + rt::name(expected));
+    fail(op, std::string("the tensor holds ") + rt::name(dtype()) + ", asked for as " +
+                 rt::name(expected));
   }
   if (isMeta()) fail(op, "a meta tensor has no values");
-  if (!isContiguous()) fail(op, "the tensor " + shape().toString() + " is not contiguous; call contiguous() first");
+  if (!isContiguous())
+    fail(op, "the tensor " + shape().toString() + " is not contiguous; call contiguous() first");
   waitForUsers(*impl_->storage, kCopyToHost, LACUNA_RT_SYNC_COPY);
   return data();
 }
@@ -222,18 +233,21 @@ double Tensor::item() const {
   const Tensor wide = dtype() == DType::F32 ? *this : detach().to(DType::F64);
   waitForUsers(*wide.impl()->storage, kItem, LACUNA_RT_SYNC_ITEM);
   const void* value = dataOf(*wide.impl());
-  return dtype() == DType::F32 ? *static_cast<const float*>(value) : *static_cast<const double*>(value);
+  return dtype() == DType::F32 ? *static_cast<const float*>(value)
+                               : *static_cast<const double*>(value);
 }
 
 Tensor empty(const Shape& shape, Options options) {
   const std::size_t bytes = bytesOf("empty", shape, options.dtype);
-  return fresh(newStorage(bytes, options.device, roleFromContext(options.role)), shape, options.dtype);
+  return fresh(newStorage(bytes, options.device, roleFromContext(options.role)), shape,
+               options.dtype);
 }
 
 Tensor emptyLikeFlat(const TensorImpl& like) {
   const Device device = like.storage->device;
   const std::size_t bytes = static_cast<std::size_t>(like.shape.numel()) * itemSize(like.dtype);
-  return withStorage(newStorage(bytes, device, roleFromContext(Role::Other)), like.shape, like.strides, like.dtype);
+  return withStorage(newStorage(bytes, device, roleFromContext(Role::Other)), like.shape,
+                     like.strides, like.dtype);
 }
 
 Tensor emptyHost(const Shape& shape, DType dtype) {
@@ -301,7 +315,8 @@ void describe(const Storage& storage, const char* tensor, Role role) {
     storage.block->tensor = tensor;
     storage.block->role = role;
   } else {
-    (storage.host ? hostAllocator() : allocatorOf(storage.device)).describe(storage.block, tensor, role);
+    (storage.host ? hostAllocator() : allocatorOf(storage.device))
+        .describe(storage.block, tensor, role);
   }
 }
 
@@ -334,7 +349,8 @@ std::string Tensor::toString() const {
   if (isMeta()) return text + " on meta";
   const auto values = toVector<double>();
   text += " {";
-  for (std::size_t i = 0; i < values.size() && i < 16; ++i) text += (i != 0 ? ", " : "") + std::to_string(values[i]);
+  for (std::size_t i = 0; i < values.size() && i < 16; ++i)
+    text += (i != 0 ? ", " : "") + std::to_string(values[i]);
   return text + (values.size() > 16 ? ", …}" : "}");
 }
 

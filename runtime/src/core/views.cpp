@@ -14,8 +14,8 @@ namespace lacuna::rt {
 namespace {
 
 /// A view whose gradient is computed by `info`; ints and shapes are what that needs.
-Tensor finishView(const OpInfo& info, const Tensor& x, const Shape& shape, const Shape& strides, std::int64_t offset,
-                  std::initializer_list<std::int64_t> ints = {}) {
+Tensor finishView(const OpInfo& info, const Tensor& x, const Shape& shape, const Shape& strides,
+                  std::int64_t offset, std::initializer_list<std::int64_t> ints = {}) {
   Tensor out = makeView(x.impl()->storage, shape, strides, offset, x.dtype());
   if (!recording() || !x.requiresGrad()) return out;
   Op op(info, {&x});
@@ -32,7 +32,8 @@ void viewBackward(Node& n, const Tensor* g, Tensor* out) {
 
 void permuteBackward(Node& n, const Tensor* g, Tensor* out) {
   Shape inverse = Shape::filled(g[0].rank(), 0);
-  for (int i = 0; i < inverse.rank(); ++i) inverse[static_cast<int>(n.ints[static_cast<std::size_t>(i)])] = i;
+  for (int i = 0; i < inverse.rank(); ++i)
+    inverse[static_cast<int>(n.ints[static_cast<std::size_t>(i)])] = i;
   out[0] = g[0].permute(inverse);
 }
 
@@ -41,12 +42,13 @@ void expandBackward(Node& n, const Tensor* g, Tensor* out) {
 }
 
 const OpInfo kSlicePad{"slice_pad", [](Node& n, const Tensor* g, Tensor* out) {
-                         out[0] = g[0].slice(static_cast<int>(n.ints[0]), n.ints[1], n.ints[2], n.ints[3]);
+                         out[0] = g[0].slice(static_cast<int>(n.ints[0]), n.ints[1], n.ints[2],
+                                             n.ints[3]);
                        }};
 
 /// Zeros of `shape` with `values` at begin, begin + step, … of `dim`: the gradient of slice.
-Tensor slicePad(const Tensor& values, const Shape& shape, int dim, std::int64_t begin, std::int64_t end,
-                std::int64_t step) {
+Tensor slicePad(const Tensor& values, const Shape& shape, int dim, std::int64_t begin,
+                std::int64_t end, std::int64_t step) {
   Op op(kSlicePad, {&values});
   Tensor out;
   {
@@ -59,7 +61,8 @@ Tensor slicePad(const Tensor& values, const Shape& shape, int dim, std::int64_t 
 }
 
 void sliceBackward(Node& n, const Tensor* g, Tensor* out) {
-  out[0] = slicePad(g[0], n.shapes[0], static_cast<int>(n.ints[0]), n.ints[1], n.ints[2], n.ints[3]);
+  out[0] =
+      slicePad(g[0], n.shapes[0], static_cast<int>(n.ints[0]), n.ints[1], n.ints[2], n.ints[3]);
 }
 
 void copyBackward(Node& n, const Tensor* g, Tensor* out) {
@@ -87,12 +90,14 @@ bool viewStrides(const Tensor& x, const Shape& shape, Shape& strides) {
   if (x.isContiguous() || x.numel() == 0) return true;
   int from = x.rank() - 1;
   int to = shape.rank() - 1;
-  // From the inside out: dimensions that lie together in memory are cut anew. Those of one element lie anywhere.
+  // From the inside out: dimensions that lie together in memory are cut anew. Those of one element
+  // lie anywhere.
   while (from >= 0) {
     const std::int64_t step = x.strides()[from];
     std::int64_t have = x.shape()[from--];
     if (have == 1) continue;
-    for (; from >= 0 && (x.shape()[from] == 1 || x.strides()[from] == have * step); --from) have *= x.shape()[from];
+    for (; from >= 0 && (x.shape()[from] == 1 || x.strides()[from] == have * step); --from)
+      have *= x.shape()[from];
     for (std::int64_t given = 1; given != have; given *= shape[to--]) {
       if (to < 0 || given > have) return false;
       strides[to] = step * given;
@@ -135,8 +140,8 @@ Tensor Tensor::view(const Shape& wanted) const {
   const Shape shape = resolve(*this, wanted, "view");
   Shape strides;
   if (!viewStrides(*this, shape, strides)) {
-    fail("view", "the strides " + this->strides().toString() + " of " + this->shape().toString() + " do not allow " +
-                     shape.toString() + " without a copy; use reshape()");
+    fail("view", "the strides " + this->strides().toString() + " of " + this->shape().toString() +
+                     " do not allow " + shape.toString() + " without a copy; use reshape()");
   }
   return finishView(kInfo, *this, shape, strides, impl_->offset);
 }
@@ -153,8 +158,8 @@ Tensor Tensor::flatten(int startDim, int endDim) const {
   const int start = normalizeDim("flatten", startDim, this->shape());
   const int end = normalizeDim("flatten", endDim, this->shape());
   if (start > end)
-    fail("flatten", "dimension " + std::to_string(startDim) + " comes after dimension " + std::to_string(endDim) +
-                        " of " + this->shape().toString());
+    fail("flatten", "dimension " + std::to_string(startDim) + " comes after dimension " +
+                        std::to_string(endDim) + " of " + this->shape().toString());
   Shape shape;
   for (int i = 0; i < start; ++i) shape.push(this->shape()[i]);
   std::int64_t joined = 1;
@@ -179,9 +184,11 @@ Tensor Tensor::permute(Shape dims) const {
     strides[i] = this->strides()[static_cast<int>(dims[i])];
   }
   if (seen != (1U << rank()) - 1)
-    fail("permute", dims.toString() + " names a dimension of " + this->shape().toString() + " twice");
+    fail("permute",
+         dims.toString() + " names a dimension of " + this->shape().toString() + " twice");
   Tensor out = finishView(kInfo, *this, shape, strides, impl_->offset);
-  if (!out.isLeaf()) std::copy(dims.begin(), dims.end(), out.impl()->autograd->gradFn->ints.begin());
+  if (!out.isLeaf())
+    std::copy(dims.begin(), dims.end(), out.impl()->autograd->gradFn->ints.begin());
   return out;
 }
 
@@ -190,7 +197,8 @@ Tensor Tensor::transpose(int a, int b) const {
   Shape dims = Shape::filled(rank(), 0);
   for (int i = 0; i < rank(); ++i) dims[i] = i;
   if (rank() == 0) return *this;
-  std::swap(dims[normalizeDim("transpose", a, shape())], dims[normalizeDim("transpose", b, shape())]);
+  std::swap(dims[normalizeDim("transpose", a, shape())],
+            dims[normalizeDim("transpose", b, shape())]);
   return permute(dims);
 }
 
@@ -227,8 +235,8 @@ Tensor Tensor::unsqueeze(int dim) const {
   static const OpInfo kInfo{"unsqueeze", viewBackward};
   const int at = normalizeDim("unsqueeze", dim, this->shape(), 1);
   if (rank() == kMaxRank)
-    fail("unsqueeze",
-         this->shape().toString() + " has " + std::to_string(kMaxRank) + " dimensions, and none may have more");
+    fail("unsqueeze", this->shape().toString() + " has " + std::to_string(kMaxRank) +
+                          " dimensions, and none may have more");
   Shape shape = this->shape();
   Shape strides = this->strides();
   strides.insert(at, at < rank() ? shape[at] * strides[at] : 1);
@@ -242,12 +250,16 @@ Tensor Tensor::slice(int dim, std::int64_t begin, std::int64_t end, std::int64_t
   const int at = normalizeDim("slice", dim, this->shape());
   if (rank() == 0) fail("slice", "a tensor without dimensions, [], cannot be sliced");
   if (step < 1)
-    fail("slice", "the step " + std::to_string(step) + " along " + this->shape().toString() + " must be at least 1");
+    fail("slice", "the step " + std::to_string(step) + " along " + this->shape().toString() +
+                      " must be at least 1");
   const std::int64_t size = shape()[at];
-  const auto bound = [size](std::int64_t i) { return std::clamp<std::int64_t>(i < 0 ? i + size : i, 0, size); };
+  const auto bound = [size](std::int64_t i) {
+    return std::clamp<std::int64_t>(i < 0 ? i + size : i, 0, size);
+  };
   begin = bound(begin);
   end = std::max(begin, bound(end));
-  step = std::min(step, std::max<std::int64_t>(size, 1));  // a longer one takes the first element alone, too
+  step = std::min(
+      step, std::max<std::int64_t>(size, 1));  // a longer one takes the first element alone, too
   Shape shape = this->shape();
   Shape strides = this->strides();
   const std::int64_t offset = impl_->offset + begin * strides[at];
@@ -262,8 +274,8 @@ Tensor Tensor::select(int dim, std::int64_t index) const {
   if (rank() == 0) fail("select", "a tensor without dimensions, [], has none to pick from");
   const std::int64_t size = shape()[at];
   if (index < -size || index >= size) {
-    fail("select", "index " + std::to_string(index) + " is outside dimension " + std::to_string(dim) + " of " +
-                       shape().toString());
+    fail("select", "index " + std::to_string(index) + " is outside dimension " +
+                       std::to_string(dim) + " of " + shape().toString());
   }
   if (index < 0) index += size;
   return slice(at, index, index + 1).squeeze(at);
@@ -285,7 +297,8 @@ Tensor Tensor::to(DType wanted) const {
   needsDefined("to", "the tensor", *this);
   static const OpInfo kInfo{"convert", copyBackward};
   if (wanted == dtype()) return *this;
-  // An integer or a truth value does not follow small changes of what it was made of: it has no gradient.
+  // An integer or a truth value does not follow small changes of what it was made of: it has no
+  // gradient.
   if (!isFloating(wanted) && requiresGrad()) return detach().to(wanted);
   return copyOf(kInfo, *this, wanted);
 }
@@ -294,10 +307,12 @@ Tensor Tensor::to(Device wanted) const {
   needsDefined("to", "the tensor", *this);
   if (wanted == device()) return *this;
   if (wanted.type == DeviceType::Meta) {
-    if (recording() && requiresGrad()) fail("to", "no gradient comes back from meta; detach() the tensor first");
+    if (recording() && requiresGrad())
+      fail("to", "no gradient comes back from meta; detach() the tensor first");
     return empty(shape(), {dtype(), wanted});
   }
-  fail("to", "a tensor on " + rt::toString(device()) + " cannot be moved to " + rt::toString(wanted));
+  fail("to",
+       "a tensor on " + rt::toString(device()) + " cannot be moved to " + rt::toString(wanted));
 }
 
 Tensor& Tensor::fill_(double value) {

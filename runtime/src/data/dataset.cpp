@@ -34,7 +34,8 @@ std::uint64_t SampleRandom::below(std::uint64_t bound) {
   return value % bound;
 }
 
-std::optional<Batch> Dataset::getBatch(std::span<const std::size_t> /*indices*/, WorkerContext& /*context*/) const {
+std::optional<Batch> Dataset::getBatch(std::span<const std::size_t> /*indices*/,
+                                       WorkerContext& /*context*/) const {
   return std::nullopt;
 }
 
@@ -52,9 +53,11 @@ Shape batchShape(const Shape& example, std::size_t count) {
   return shape;
 }
 
-void copyRow(const Tensor& rows, std::size_t row, std::size_t rowBytes, Tensor& target, std::size_t at) {
+void copyRow(const Tensor& rows, std::size_t row, std::size_t rowBytes, Tensor& target,
+             std::size_t at) {
   if (row >= static_cast<std::size_t>(rows.size(0))) {
-    fail("TensorDataset", "there is no example " + std::to_string(row) + " among " + std::to_string(rows.size(0)));
+    fail("TensorDataset",
+         "there is no example " + std::to_string(row) + " among " + std::to_string(rows.size(0)));
   }
   if (rowBytes == 0) return;
   std::memcpy(static_cast<std::byte*>(target.data()) + at * rowBytes,
@@ -68,10 +71,11 @@ TensorDataset::TensorDataset(std::vector<Tensor> tensors) {
   for (Tensor& tensor : tensors) {
     if (!tensor.defined() || tensor.rank() == 0)
       fail("TensorDataset", "each tensor needs a first dimension of examples");
-    if (tensor.isMeta()) fail("TensorDataset", "a tensor on meta has no elements to make examples of");
+    if (tensor.isMeta())
+      fail("TensorDataset", "a tensor on meta has no elements to make examples of");
     if (tensor.size(0) != tensors.front().size(0)) {
-      fail("TensorDataset",
-           "first sizes differ: " + std::to_string(tensors.front().size(0)) + " and " + std::to_string(tensor.size(0)));
+      fail("TensorDataset", "first sizes differ: " + std::to_string(tensors.front().size(0)) +
+                                " and " + std::to_string(tensor.size(0)));
     }
     tensors_.push_back(tensor.detach().contiguous());
   }
@@ -88,7 +92,8 @@ Example TensorDataset::get(std::size_t index, WorkerContext& /*context*/) const 
   return example;
 }
 
-std::optional<Batch> TensorDataset::getBatch(std::span<const std::size_t> indices, WorkerContext& /*context*/) const {
+std::optional<Batch> TensorDataset::getBatch(std::span<const std::size_t> indices,
+                                             WorkerContext& /*context*/) const {
   Batch batch;
   for (const Tensor& rows : tensors_) {
     batch.push_back(emptyHost(batchShape(rowShape(rows), indices.size()), rows.dtype()));
@@ -126,7 +131,8 @@ RecordFileDataset::RecordFileDataset(std::filesystem::path path, std::vector<Rec
     : path_(std::move(path)), fields_(std::move(fields)), headerBytes_(headerBytes) {
   for (const RecordField& field : fields_) recordBytes_ += fieldBytes(field);
   if (recordBytes_ == 0) fail("RecordFileDataset", "the fields of a record hold no bytes");
-  file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for the writer of a pipe
+  file_ = ::open(path_.c_str(),
+                 O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for the writer of a pipe
   struct stat status {};
   if (file_ < 0 || ::fstat(file_, &status) != 0) {
     fail("RecordFileDataset", "cannot open " + path_.string() + ": " + std::strerror(errno));
@@ -139,7 +145,8 @@ RecordFileDataset::RecordFileDataset(std::filesystem::path path, std::vector<Rec
   if (bytes < headerBytes_ || (bytes - headerBytes_) % recordBytes_ != 0) {
     ::close(file_);
     fail("RecordFileDataset", path_.string() + " has " + std::to_string(bytes) + " bytes: not " +
-                                  std::to_string(headerBytes_) + " of header and whole records of " +
+                                  std::to_string(headerBytes_) +
+                                  " of header and whole records of " +
                                   std::to_string(recordBytes_));
   }
   size_ = (bytes - headerBytes_) / recordBytes_;
@@ -151,8 +158,8 @@ RecordFileDataset::~RecordFileDataset() {
 
 Example RecordFileDataset::get(std::size_t index, WorkerContext& /*context*/) const {
   if (index >= size_) {
-    fail("RecordFileDataset", "there is no record " + std::to_string(index) + " among the " + std::to_string(size_) +
-                                  " of " + path_.string());
+    fail("RecordFileDataset", "there is no record " + std::to_string(index) + " among the " +
+                                  std::to_string(size_) + " of " + path_.string());
   }
   Example example;
   auto offset = static_cast<off_t>(headerBytes_ + index * recordBytes_);
@@ -160,7 +167,8 @@ Example RecordFileDataset::get(std::size_t index, WorkerContext& /*context*/) co
     const std::size_t bytes = fieldBytes(field);
     example.push_back(emptyHost(field.shape, field.dtype));
     if (!readAt(file_, example.back().data(), bytes, offset)) {
-      fail("RecordFileDataset", "cannot read record " + std::to_string(index) + " of " + path_.string() +
+      fail("RecordFileDataset", "cannot read record " + std::to_string(index) + " of " +
+                                    path_.string() +
                                     ": it is shorter than when it was opened, or the disk failed");
     }
     offset += static_cast<off_t>(bytes);
@@ -182,10 +190,11 @@ Batch stackExamples(std::vector<Example> examples) {
     for (std::size_t i = 0; i < examples.size(); ++i) {
       const Tensor& one = examples[i][field];
       if (!(one.shape() == first.shape()) || one.dtype() != first.dtype()) {
-        fail("collate", "field " + std::to_string(field) + " is " + name(first.dtype()) + first.shape().toString() +
-                            " in the first example, but " + name(one.dtype()) + one.shape().toString() +
-                            " in example " + std::to_string(i) +
-                            "; make them equal in the dataset or give the loader a collate function");
+        fail("collate",
+             "field " + std::to_string(field) + " is " + name(first.dtype()) +
+                 first.shape().toString() + " in the first example, but " + name(one.dtype()) +
+                 one.shape().toString() + " in example " + std::to_string(i) +
+                 "; make them equal in the dataset or give the loader a collate function");
       }
       copyElements(one, static_cast<std::byte*>(batch.back().data()) + i * first.sizeBytes());
     }
@@ -193,7 +202,8 @@ Batch stackExamples(std::vector<Example> examples) {
   return batch;
 }
 
-std::vector<std::size_t> SequentialSampler::order(std::size_t datasetSize, std::uint64_t /*epoch*/) const {
+std::vector<std::size_t> SequentialSampler::order(std::size_t datasetSize,
+                                                  std::uint64_t /*epoch*/) const {
   std::vector<std::size_t> order(datasetSize);
   std::iota(order.begin(), order.end(), std::size_t{0});
   return order;
@@ -207,17 +217,19 @@ std::vector<std::size_t> ShuffleSampler::order(std::size_t datasetSize, std::uin
   return order;
 }
 
-DistributedSampler::DistributedSampler(std::size_t rank, std::size_t ranks, std::uint64_t seed, bool shuffle)
+DistributedSampler::DistributedSampler(std::size_t rank, std::size_t ranks, std::uint64_t seed,
+                                       bool shuffle)
     : rank_(rank), ranks_(ranks), seed_(seed), shuffle_(shuffle) {
   if (rank >= ranks) {
-    fail("DistributedSampler",
-         "rank " + std::to_string(rank) + " is not below the number of ranks, " + std::to_string(ranks));
+    fail("DistributedSampler", "rank " + std::to_string(rank) +
+                                   " is not below the number of ranks, " + std::to_string(ranks));
   }
 }
 
-std::vector<std::size_t> DistributedSampler::order(std::size_t datasetSize, std::uint64_t epoch) const {
-  const std::vector<std::size_t> all =
-      shuffle_ ? ShuffleSampler(seed_).order(datasetSize, epoch) : SequentialSampler().order(datasetSize, epoch);
+std::vector<std::size_t> DistributedSampler::order(std::size_t datasetSize,
+                                                   std::uint64_t epoch) const {
+  const std::vector<std::size_t> all = shuffle_ ? ShuffleSampler(seed_).order(datasetSize, epoch)
+                                                : SequentialSampler().order(datasetSize, epoch);
   std::vector<std::size_t> mine;
   const std::size_t each = (all.size() + ranks_ - 1) / ranks_;
   for (std::size_t i = 0; i < each; ++i) mine.push_back(all[(rank_ + i * ranks_) % all.size()]);

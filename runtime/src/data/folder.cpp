@@ -40,19 +40,21 @@ fs::file_type typeOf(const fs::directory_entry& entry) {
   return type;
 }
 
-/// Folders within a class are skipped, as files of other kinds are; whatever else is not a file is an error at once.
+/// Folders within a class are skipped, as files of other kinds are; whatever else is not a file is
+/// an error at once.
 bool isFile(const fs::directory_entry& entry) {
   const fs::file_type type = typeOf(entry);
   if (type == fs::file_type::regular) return true;
   if (type == fs::file_type::directory) return false;
   const bool gone = type == fs::file_type::not_found;
-  fail("FolderDataset",
-       entry.path().string() + (gone ? " is a link that leads nowhere" : " is neither a file nor a folder"));
+  fail("FolderDataset", entry.path().string() + (gone ? " is a link that leads nowhere"
+                                                      : " is neither a file nor a folder"));
 }
 
 std::string extensionOf(const fs::path& path) {
   std::string text = path.extension().string();
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
   return text;
 }
 
@@ -77,7 +79,8 @@ std::vector<std::uint8_t> readAll(const fs::path& path) {
 
 }  // namespace
 
-FolderDataset::FolderDataset(const fs::path& root, std::vector<std::string> extensions, Decode decode)
+FolderDataset::FolderDataset(const fs::path& root, std::vector<std::string> extensions,
+                             Decode decode)
     : decode_(std::move(decode)) {
   for (const fs::directory_entry& entry : sortedEntries(root)) {
     if (typeOf(entry) != fs::file_type::directory) continue;
@@ -85,22 +88,27 @@ FolderDataset::FolderDataset(const fs::path& root, std::vector<std::string> exte
     const std::size_t before = items_.size();
     for (const fs::directory_entry& file : sortedEntries(folder)) {
       const std::string extension = extensionOf(file.path());
-      if (std::find(extensions.begin(), extensions.end(), extension) == extensions.end() || !isFile(file)) continue;
+      if (std::find(extensions.begin(), extensions.end(), extension) == extensions.end() ||
+          !isFile(file))
+        continue;
       items_.push_back({file.path(), static_cast<std::int64_t>(classes_.size())});
     }
     if (items_.size() == before) {
       std::string wanted;
-      for (const std::string& extension : extensions) wanted += (wanted.empty() ? "" : ", ") + extension;
+      for (const std::string& extension : extensions)
+        wanted += (wanted.empty() ? "" : ", ") + extension;
       fail("FolderDataset", folder.string() + " has no files of the kinds " + wanted);
     }
     classes_.push_back(folder.filename().string());
   }
-  if (classes_.empty()) fail("FolderDataset", root.string() + " has no folders; each class needs one with its files");
+  if (classes_.empty())
+    fail("FolderDataset", root.string() + " has no folders; each class needs one with its files");
 }
 
 Example FolderDataset::get(std::size_t index, WorkerContext& context) const {
   if (index >= items_.size()) {
-    fail("FolderDataset", "there is no example " + std::to_string(index) + " among " + std::to_string(items_.size()));
+    fail("FolderDataset", "there is no example " + std::to_string(index) + " among " +
+                              std::to_string(items_.size()));
   }
   const FolderItem& item = items_[index];
   std::vector<std::uint8_t> bytes;

@@ -7,8 +7,8 @@
 namespace lacuna::rt {
 namespace {
 
-/// The part that remains to be walked over: the outermost `dims` dimensions, whose innermost elements are pieces of
-/// `bytes`.
+/// The part that remains to be walked over: the outermost `dims` dimensions, whose innermost
+/// elements are pieces of `bytes`.
 struct Walk {
   const Shape& shape;
   const Shape& strides;
@@ -41,7 +41,8 @@ void copyElements(const Tensor& tensor, std::byte* to) {
   if (tensor.sizeBytes() == 0) return;
   const auto* from = static_cast<const std::byte*>(tensor.data());
   const std::size_t itemBytes = itemSize(tensor.dtype());
-  Walk walk{tensor.shape(), tensor.strides(), static_cast<std::int64_t>(itemBytes), tensor.rank(), itemBytes};
+  Walk walk{tensor.shape(), tensor.strides(), static_cast<std::int64_t>(itemBytes), tensor.rank(),
+            itemBytes};
   // The innermost dimensions that lie one after the other are one piece.
   std::int64_t run = 1;
   for (; walk.dims > 0; --walk.dims) {

@@ -53,8 +53,12 @@ struct DataLoader::Epoch {
 
   [[nodiscard]] bool exhausted() const { return submitted == examples; }
 
-  void finish(std::uint64_t ticket, Batch batch) { early.emplace(ticket, Finished{std::move(batch), {}}); }
-  void failed(std::uint64_t ticket, std::exception_ptr error) { early.emplace(ticket, Finished{{}, std::move(error)}); }
+  void finish(std::uint64_t ticket, Batch batch) {
+    early.emplace(ticket, Finished{std::move(batch), {}});
+  }
+  void failed(std::uint64_t ticket, std::exception_ptr error) {
+    early.emplace(ticket, Finished{{}, std::move(error)});
+  }
 
   /// Nothing more comes from it.
   void end() {
@@ -80,12 +84,14 @@ struct DataLoader::Epoch {
     return SampleRandom(passSeed ^ (static_cast<std::uint64_t>(index) + 1) * 0x9e3779b97f4a7c15u)();
   }
 
-  static std::vector<std::size_t> orderOf(const LoaderOptions& options, std::size_t datasetSize, std::uint64_t pass) {
+  static std::vector<std::size_t> orderOf(const LoaderOptions& options, std::size_t datasetSize,
+                                          std::uint64_t pass) {
     std::vector<std::size_t> order = options.sampler->order(datasetSize, pass);
     const auto largest = std::max_element(order.begin(), order.end());
     if (largest != order.end() && *largest >= datasetSize) {
-      fail("DataLoader", "the sampler asks for example " + std::to_string(*largest) + " of a dataset of " +
-                             std::to_string(datasetSize) + ", in pass " + std::to_string(pass));
+      fail("DataLoader", "the sampler asks for example " + std::to_string(*largest) +
+                             " of a dataset of " + std::to_string(datasetSize) + ", in pass " +
+                             std::to_string(pass));
     }
     return order;
   }
@@ -94,7 +100,8 @@ struct DataLoader::Epoch {
     order = orderOf(options, datasetSize, ++pass);
     taken = 0;
     if (order.empty())
-      fail("DataLoader", "the sampler gave examples before, but none for pass " + std::to_string(pass));
+      fail("DataLoader",
+           "the sampler gave examples before, but none for pass " + std::to_string(pass));
   }
 };
 
@@ -164,8 +171,10 @@ DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions opt
     fail("DataLoader", "prefetch must be at least 1 when there are workers (or set workers to 0)");
   }
   if (options_.dtype != DType::F32 && options_.dtype != DType::F16 && options_.dtype != DType::BF16)
-    fail("DataLoader", std::string("batches travel in f32, f16 or bf16, not in ") + name(options_.dtype));
-  if (options_.timeout.count() < 0) fail("DataLoader", "the time-out must not be negative (0 waits for ever)");
+    fail("DataLoader",
+         std::string("batches travel in f32, f16 or bf16, not in ") + name(options_.dtype));
+  if (options_.timeout.count() < 0)
+    fail("DataLoader", "the time-out must not be negative (0 waits for ever)");
   options_.timeout = std::min(options_.timeout, kLongestTimeout);
   options_.sampler = samplerFor(options_);
   if (!options_.collate) options_.collate = stackExamples;
@@ -188,11 +197,13 @@ std::size_t DataLoader::size() const {
 void DataLoader::start() {
   const bool isFirst = epochs_ == options_.firstEpoch;
   if (isFirst) applySettings(options_);
-  if (options_.pin && !staging_) staging_ = std::make_shared<StagingRing>(options_.device, aheadLimit() + kForConsumer);
+  if (options_.pin && !staging_)
+    staging_ = std::make_shared<StagingRing>(options_.device, aheadLimit() + kForConsumer);
   if (options_.workers > 0 && !pool_) {
     LoaderJob job{dataset_, options_.collate, number_, staging_, options_.dtype};
-    pool_ = options_.kind == WorkerKind::Thread ? makeThreadPool(std::move(job), options_.workers)
-                                                : makeProcessPool(std::move(job), options_.workers, options_.prefetch);
+    pool_ = options_.kind == WorkerKind::Thread
+                ? makeThreadPool(std::move(job), options_.workers)
+                : makeProcessPool(std::move(job), options_.workers, options_.prefetch);
   }
   if (isFirst) reportKnobs(options_);
   if (pool_) pool_->forget();
@@ -252,7 +263,8 @@ std::optional<Batch> DataLoader::nextFromHere() {
   const LoaderScope scope(LoaderStage::Wait, number_, -1, ticket_);
   try {
     const LoaderTask task = epoch_->cut(ticket_++, options_, dataset_->size());
-    LoaderOutcome outcome = runTask({dataset_, options_.collate, number_, staging_, options_.dtype}, task, -1, {});
+    LoaderOutcome outcome =
+        runTask({dataset_, options_.collate, number_, staging_, options_.dtype}, task, -1, {});
     if (!outcome.error.empty()) throw Error(outcome.error);
     return std::move(outcome.batch);
   } catch (...) {
@@ -266,7 +278,8 @@ std::optional<Batch> DataLoader::nextFromWorkers() {
   Epoch& epoch = *epoch_;
   LoaderScope scope(LoaderStage::Wait, number_, -1, epoch.nextTicket);
   while (true) {
-    const auto found = options_.keepOrder ? epoch.early.find(epoch.nextTicket) : epoch.early.begin();
+    const auto found =
+        options_.keepOrder ? epoch.early.find(epoch.nextTicket) : epoch.early.begin();
     if (found != epoch.early.end()) {
       Epoch::Finished finished = std::move(found->second);
       epoch.early.erase(found);
@@ -296,8 +309,9 @@ void DataLoader::receive() {
   if (!outcome) {
     const std::uint64_t batch = epoch_->nextTicket;
     abandon();
-    fail("DataLoader", "no batch for " + std::to_string(options_.timeout.count()) + " ms while waiting for batch " +
-                           std::to_string(batch) + "; a worker hangs, or the time-out is too short for this dataset");
+    fail("DataLoader", "no batch for " + std::to_string(options_.timeout.count()) +
+                           " ms while waiting for batch " + std::to_string(batch) +
+                           "; a worker hangs, or the time-out is too short for this dataset");
   }
   if (outcome->ticket < epoch_->firstTicket) return;  // of an epoch that was left early
   if (outcome->error.empty()) {

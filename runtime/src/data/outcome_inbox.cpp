@@ -14,14 +14,17 @@ std::size_t bytesOf(const TensorHeader& header, std::size_t room) {
   std::size_t bytes = itemSize(static_cast<DType>(header.dtype));
   for (int i = 0; i < header.rank; ++i) {
     const std::int64_t dim = header.dims[static_cast<std::size_t>(i)];
-    // Also where another dimension is 0: whoever multiplies them in another order must not overflow either.
-    if (dim < 0 || __builtin_mul_overflow(bytes, std::max<std::size_t>(static_cast<std::size_t>(dim), 1), &bytes) ||
+    // Also where another dimension is 0: whoever multiplies them in another order must not overflow
+    // either.
+    if (dim < 0 ||
+        __builtin_mul_overflow(bytes, std::max<std::size_t>(static_cast<std::size_t>(dim), 1),
+                               &bytes) ||
         bytes > static_cast<std::size_t>(INT64_MAX)) {
       refuseMessage();
     }
   }
-  const bool empty =
-      std::find(header.dims.begin(), header.dims.begin() + header.rank, 0) != header.dims.begin() + header.rank;
+  const bool empty = std::find(header.dims.begin(), header.dims.begin() + header.rank, 0) !=
+                     header.dims.begin() + header.rank;
   if (empty) return 0;
   if (bytes > room) refuseMessage();
   return bytes;
@@ -34,7 +37,8 @@ std::size_t OutcomeInbox::bytesWanted() const {
   OutcomeHeader header{};
   if (message_.size() < sizeof header) return sizeof header;
   std::memcpy(&header, message_.data(), sizeof header);
-  if (header.errorBytes > kMaxErrorBytes || header.tensors > kMaxTensors || header.slot >= slots_.size())
+  if (header.errorBytes > kMaxErrorBytes || header.tensors > kMaxTensors ||
+      header.slot >= slots_.size())
     refuseMessage();
   return sizeof header + header.errorBytes + header.tensors * sizeof(TensorHeader);
 }
@@ -64,7 +68,8 @@ ArrivedOutcome OutcomeInbox::unpack() {
   ArrivedOutcome outcome{header.ticket, {}, std::string(error, header.errorBytes)};
   std::vector<TensorHeader> described(header.tensors);
   const auto* first = reinterpret_cast<const std::byte*>(error) + header.errorBytes;
-  std::copy_n(first, described.size() * sizeof(TensorHeader), reinterpret_cast<std::byte*>(described.data()));
+  std::copy_n(first, described.size() * sizeof(TensorHeader),
+              reinterpret_cast<std::byte*>(described.data()));
   if (header.newBuffer != 0) {
     if (file_.get() < 0) refuseMessage();
     slots_[header.slot] = SharedBuffer::adopt(std::exchange(file_, Descriptor()));
@@ -74,7 +79,8 @@ ArrivedOutcome OutcomeInbox::unpack() {
   for (const TensorHeader& one : described) {
     const std::size_t bytes = bytesOf(one, slot.size() - std::min(offset, slot.size()));
     const Shape shape(std::span(one.dims).first(static_cast<std::size_t>(one.rank)));
-    const std::span<const std::byte> at = bytes > 0 ? std::span(slot.data() + offset, bytes) : std::span<std::byte>();
+    const std::span<const std::byte> at =
+        bytes > 0 ? std::span(slot.data() + offset, bytes) : std::span<std::byte>();
     outcome.tensors.push_back({shape, static_cast<DType>(one.dtype), at});
     offset += aligned(bytes);
   }

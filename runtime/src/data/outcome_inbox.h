@@ -18,8 +18,8 @@
 #include "lacuna/runtime/dtype.h"
 #include "lacuna/runtime/shape.h"
 
-/// The parts of a worker's message, and the end that takes it apart. Knows no tensors: whatever a worker that went
-/// wrong may send is checked here, before there is one.
+/// The parts of a worker's message, and the end that takes it apart. Knows no tensors: whatever a
+/// worker that went wrong may send is checked here, before there is one.
 namespace lacuna::rt {
 
 /// The text of the error and a TensorHeader for each tensor follow.
@@ -72,7 +72,8 @@ struct Parcel {
     std::array<int, CMSG_SPACE(sizeof(int)) / sizeof(int)> files{};
     const std::size_t count = std::min((first->cmsg_len - CMSG_LEN(0)) / sizeof(int), files.size());
     std::memcpy(files.data(), CMSG_DATA(first), count * sizeof(int));
-    for (std::size_t i = 1; i < count; ++i) ::close(files[i]);  // what is padding here has room for another one
+    for (std::size_t i = 1; i < count; ++i)
+      ::close(files[i]);  // what is padding here has room for another one
     return Descriptor(count > 0 ? files[0] : -1);
   }
 

@@ -32,8 +32,8 @@ struct Worker {
   unsigned outstanding = 0;
 };
 
-/// The ends of all loaders' sockets that this process reads. A new worker closes those that it inherits: while it held
-/// one, the worker at the other end would not see its loader go.
+/// The ends of all loaders' sockets that this process reads. A new worker closes those that it
+/// inherits: while it held one, the worker at the other end would not see its loader go.
 struct LoaderSockets {
   std::mutex mutex;  ///< held over the fork of a worker, so that it inherits just these
   std::vector<int> numbers;
@@ -48,10 +48,12 @@ struct LoaderSockets {
   }
 };
 
-/// The life of a worker process; it ends when the parent's end of the socket closes, however the parent went. (Not
-/// PR_SET_PDEATHSIG: that fires when the forking thread ends, while the loader may live on.) Never returns into the
-/// caller's code, and lets no exception go there: the stack above belongs to the parent's program.
-[[noreturn]] void workerMain(const LoaderJob& parents, int number, int socket, unsigned slots) noexcept {
+/// The life of a worker process; it ends when the parent's end of the socket closes, however the
+/// parent went. (Not PR_SET_PDEATHSIG: that fires when the forking thread ends, while the loader
+/// may live on.) Never returns into the caller's code, and lets no exception go there: the stack
+/// above belongs to the parent's program.
+[[noreturn]] void workerMain(const LoaderJob& parents, int number, int socket,
+                             unsigned slots) noexcept {
   LoaderJob job = parents;
   job.staging.reset();  // the consumer's
   // Ctrl-C reaches the whole foreground group; the training process decides what it means.
@@ -82,12 +84,13 @@ struct LoaderSockets {
   ::_exit(0);
 }
 
-/// The exit status of a child, which is killed if it has not ended when the grace is over. None when somebody else has
-/// waited for it.
+/// The exit status of a child, which is killed if it has not ended when the grace is over. None
+/// when somebody else has waited for it.
 std::optional<int> reap(pid_t pid, std::chrono::steady_clock::time_point deadline) {
   int status = 0;
   pid_t ended = 0;
-  while ((ended = ::waitpid(pid, &status, WNOHANG)) == 0 && std::chrono::steady_clock::now() < deadline) {
+  while ((ended = ::waitpid(pid, &status, WNOHANG)) == 0 &&
+         std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   if (ended == 0) {
@@ -105,14 +108,16 @@ std::string howItEnded(pid_t pid) {
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
     const char* hint = signal == SIGKILL ? " (the system does this when memory runs out)" : "";
-    return std::string("was killed by signal ") + std::to_string(signal) + ", " + ::strsignal(signal) + hint;
+    return std::string("was killed by signal ") + std::to_string(signal) + ", " +
+           ::strsignal(signal) + hint;
   }
   return "ended with exit status " + std::to_string(WEXITSTATUS(status));
 }
 
 class ProcessPool : public WorkerPool {
  public:
-  ProcessPool(LoaderJob job, unsigned workers, unsigned prefetch) : job_(std::move(job)), prefetch_(prefetch) {
+  ProcessPool(LoaderJob job, unsigned workers, unsigned prefetch)
+      : job_(std::move(job)), prefetch_(prefetch) {
     synchronize();              // nothing may be half done in the queue when its memory is copied
     workers_.reserve(workers);  // a worker that runs is never lost for want of memory
     try {
@@ -132,10 +137,15 @@ class ProcessPool : public WorkerPool {
 
   std::optional<LoaderOutcome> take(std::chrono::milliseconds timeout) override {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
-    while (outcomes_.empty()) {  // a signal ends a wait early, and so does a worker that takes more of its tasks
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-      // Where this process was stopped meanwhile the time is over, but what it waits for may be there.
-      receiveSome(timeout.count() > 0 ? static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, INT_MAX)) : -1);
+    while (outcomes_.empty()) {  // a signal ends a wait early, and so does a worker that takes more
+                                 // of its tasks
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+      // Where this process was stopped meanwhile the time is over, but what it waits for may be
+      // there.
+      receiveSome(timeout.count() > 0
+                      ? static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, INT_MAX))
+                      : -1);
       if (timeout.count() > 0 && left.count() <= 0 && outcomes_.empty()) return std::nullopt;
     }
     LoaderOutcome outcome = std::move(outcomes_.front());
@@ -157,7 +167,8 @@ class ProcessPool : public WorkerPool {
     std::unique_lock lock(inherited.mutex);
     int ends[2] = {-1, -1};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-      fail("DataLoader", std::string("cannot make a socket for a worker process: ") + std::strerror(errno));
+      fail("DataLoader",
+           std::string("cannot make a socket for a worker process: ") + std::strerror(errno));
     }
     const Descriptor theirs(ends[1]);
     inherited.numbers.push_back(ends[0]);
@@ -181,8 +192,9 @@ class ProcessPool : public WorkerPool {
   /// Gives waiting tasks to the workers that have the fewest.
   void hand() {
     while (!waiting_.empty()) {
-      auto free = std::min_element(workers_.begin(), workers_.end(),
-                                   [](const Worker& a, const Worker& b) { return a.outstanding < b.outstanding; });
+      auto free = std::min_element(
+          workers_.begin(), workers_.end(),
+          [](const Worker& a, const Worker& b) { return a.outstanding < b.outstanding; });
       if (free->outstanding >= prefetch_) return;
       free->sender.add(waiting_.front());
       ++free->outstanding;
@@ -202,7 +214,8 @@ class ProcessPool : public WorkerPool {
       polled.push_back({worker.socket, static_cast<short>(wanted), 0});
     }
     const int answered = ::poll(polled.data(), polled.size(), timeoutMs);
-    if (answered < 0 && errno != EINTR) fail("DataLoader", std::string("poll failed: ") + std::strerror(errno));
+    if (answered < 0 && errno != EINTR)
+      fail("DataLoader", std::string("poll failed: ") + std::strerror(errno));
     for (std::size_t i = 0; answered > 0 && i < polled.size(); ++i) {
       if ((polled[i].revents & POLLOUT) != 0) flush(workers_[i]);
       if ((polled[i].revents & ~POLLOUT) != 0) receiveFrom(workers_[i]);
@@ -229,7 +242,8 @@ class ProcessPool : public WorkerPool {
     const auto number = &worker - workers_.data();
     const pid_t pid = std::exchange(worker.pid, -1);
     const std::string how = pid < 0 ? "ended before" : howItEnded(pid);
-    fail("DataLoader", "worker process " + std::to_string(number) + " (pid " + std::to_string(pid) + ") " + how);
+    fail("DataLoader",
+         "worker process " + std::to_string(number) + " (pid " + std::to_string(pid) + ") " + how);
   }
 
   void endAll() {

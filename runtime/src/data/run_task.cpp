@@ -14,7 +14,8 @@ std::string whoFailed(int worker, std::uint64_t batch, const std::string& where,
   return "DataLoader: " + who + " failed on batch " + std::to_string(batch) + where + ": " + what;
 }
 
-std::optional<Batch> fullBatch(const LoaderJob& job, const LoaderTask& task, int worker, WorkerContext& context) {
+std::optional<Batch> fullBatch(const LoaderJob& job, const LoaderTask& task, int worker,
+                               WorkerContext& context) {
   const auto staged = [&](const auto& make) {
     const StagingFill fill(job.staging, worker < 0, job.loader, worker, task.ticket);
     return make();
@@ -29,8 +30,8 @@ std::optional<Batch> fullBatch(const LoaderJob& job, const LoaderTask& task, int
   });
 }
 
-Batch fetch(const LoaderJob& job, const LoaderTask& task, int worker, const std::function<bool()>& stop,
-            std::string& where) {
+Batch fetch(const LoaderJob& job, const LoaderTask& task, int worker,
+            const std::function<bool()>& stop, std::string& where) {
   std::vector<Example> examples;
   {
     LoaderScope scope(LoaderStage::Fetch, job.loader, worker, task.ticket);
@@ -51,7 +52,8 @@ Batch fetch(const LoaderJob& job, const LoaderTask& task, int worker, const std:
 
 }  // namespace
 
-LoaderOutcome runTask(const LoaderJob& job, const LoaderTask& task, int worker, const std::function<bool()>& stop) {
+LoaderOutcome runTask(const LoaderJob& job, const LoaderTask& task, int worker,
+                      const std::function<bool()>& stop) {
   LoaderOutcome outcome{task.ticket, {}, {}};
   std::string where;
   try {
@@ -59,7 +61,8 @@ LoaderOutcome runTask(const LoaderJob& job, const LoaderTask& task, int worker, 
   } catch (const std::exception& error) {
     outcome.error = whoFailed(worker, task.ticket, where, error.what());
   } catch (...) {
-    outcome.error = whoFailed(worker, task.ticket, where, "an exception that is not a std::exception");
+    outcome.error =
+        whoFailed(worker, task.ticket, where, "an exception that is not a std::exception");
   }
   return outcome;
 }

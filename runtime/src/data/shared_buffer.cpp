@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t kReservedAtOnce = std::size_t{1} << 20;
 
-/// Memory of the file for all of its bytes; 0, or why not. A signal ends the call with nothing done, so it goes on by
-/// pieces that take less time than lies between the ticks of a timer.
+/// Memory of the file for all of its bytes; 0, or why not. A signal ends the call with nothing
+/// done, so it goes on by pieces that take less time than lies between the ticks of a timer.
 int reserve(int file, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes;) {
     const std::size_t piece = std::min(kReservedAtOnce, bytes - at);
@@ -66,7 +66,9 @@ SharedBuffer SharedBuffer::create(std::size_t bytes) {
   Descriptor file(::memfd_create("lacuna-loader", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   // Reserved at once: a memory file that grows into a full system would end the worker with SIGBUS.
   int error = file.get() < 0 ? errno : reserve(file.get(), bytes);
-  if (error == 0 && ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) error = errno;
+  if (error == 0 &&
+      ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    error = errno;
   if (error != 0) {
     fail("DataLoader", "no memory for a batch of " + std::to_string(bytes) +
                            " bytes between worker and consumer: " + std::strerror(error));
@@ -83,7 +85,8 @@ SharedBuffer SharedBuffer::adopt(Descriptor file) {
   SharedBuffer buffer;
   buffer.size_ = static_cast<std::size_t>(status.st_size);
   void* data = ::mmap(nullptr, buffer.size_, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  if (data == MAP_FAILED) fail("DataLoader", std::string("cannot map a worker's batch: ") + std::strerror(errno));
+  if (data == MAP_FAILED)
+    fail("DataLoader", std::string("cannot map a worker's batch: ") + std::strerror(errno));
   buffer.data_ = static_cast<std::byte*>(data);
   buffer.file_ = std::move(file);
   return buffer;

@@ -13,10 +13,12 @@
 namespace lacuna::rt {
 namespace {
 
-/// Time that a loader that ends waits for a dataset that does not look at WorkerContext::stopping().
+/// Time that a loader that ends waits for a dataset that does not look at
+/// WorkerContext::stopping().
 constexpr std::chrono::seconds kThreadGrace{10};
 
-/// Owned by the pool and by every worker, so that a worker that cannot be stopped does not touch freed memory.
+/// Owned by the pool and by every worker, so that a worker that cannot be stopped does not touch
+/// freed memory.
 struct Shared {
   LoaderJob job;
   std::mutex mutex;
@@ -68,7 +70,8 @@ class ThreadPool : public WorkerPool {
     shared_->job = std::move(job);
     shared_->running = workers;
     try {
-      for (unsigned i = 0; i < workers; ++i) threads_.emplace_back(work, shared_, static_cast<int>(i));
+      for (unsigned i = 0; i < workers; ++i)
+        threads_.emplace_back(work, shared_, static_cast<int>(i));
     } catch (const std::exception& error) {
       const auto started = static_cast<unsigned>(threads_.size());
       {
@@ -118,12 +121,13 @@ class ThreadPool : public WorkerPool {
     std::unique_lock lock(shared_->mutex);
     shared_->stop = true;
     shared_->taskAdded.notify_all();
-    const bool ended = shared_->workerEnded.wait_for(lock, kThreadGrace, [&] { return shared_->running == 0; });
+    const bool ended =
+        shared_->workerEnded.wait_for(lock, kThreadGrace, [&] { return shared_->running == 0; });
     lock.unlock();
     if (!ended) {
       std::fprintf(stderr,
-                   "lacuna: a data loader ended, but a worker thread still hangs in its dataset and is left behind; "
-                   "datasets should look at WorkerContext::stopping()\n");
+                   "lacuna: a data loader ended, but a worker thread still hangs in its dataset "
+                   "and is left behind; datasets should look at WorkerContext::stopping()\n");
     }
     for (std::thread& thread : threads_) ended ? thread.join() : thread.detach();
   }

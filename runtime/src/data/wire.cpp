@@ -60,7 +60,8 @@ bool receiveAll(int socket, void* data, std::size_t bytes) {
 TensorHeader describe(const Tensor& tensor) {
   TensorHeader header{};
   header.rank = tensor.rank();
-  for (int i = 0; i < tensor.rank(); ++i) header.dims[static_cast<std::size_t>(i)] = tensor.shape()[i];
+  for (int i = 0; i < tensor.rank(); ++i)
+    header.dims[static_cast<std::size_t>(i)] = tensor.shape()[i];
   header.dtype = static_cast<std::uint32_t>(tensor.dtype());
   return header;
 }
@@ -76,7 +77,8 @@ void TaskSender::add(const LoaderTask& task) {
 
 bool TaskSender::flush() {
   while (pending()) {
-    const ssize_t sent = ::send(socket_, unsent_.data() + sent_, unsent_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t sent = ::send(socket_, unsent_.data() + sent_, unsent_.size() - sent_,
+                                MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return true;
     if (sent <= 0) return false;
@@ -101,7 +103,8 @@ bool receiveTask(int socket, LoaderTask& task) {
 bool OutcomeSender::send(const LoaderOutcome& outcome) {
   if (outcome.batch.size() > kMaxTensors) {
     fail("DataLoader", "a batch of " + std::to_string(outcome.batch.size()) +
-                           " tensors; one from a worker process may have " + std::to_string(kMaxTensors));
+                           " tensors; one from a worker process may have " +
+                           std::to_string(kMaxTensors));
   }
   std::size_t bytes = 0;
   for (const Tensor& tensor : outcome.batch) bytes += aligned(tensor.sizeBytes());

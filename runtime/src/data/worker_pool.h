@@ -37,14 +37,16 @@ struct LoaderJob {
 };
 
 /// Makes the batch on the calling thread; never throws.
-LoaderOutcome runTask(const LoaderJob& job, const LoaderTask& task, int worker, const std::function<bool()>& stop);
+LoaderOutcome runTask(const LoaderJob& job, const LoaderTask& task, int worker,
+                      const std::function<bool()>& stop);
 
 /// Workers that make batches. Used by one consumer thread; tasks come back in any order.
 class WorkerPool {
  public:
   virtual ~WorkerPool() = default;
   virtual void submit(LoaderTask task) = 0;
-  /// The next finished task; none when `timeout` passed first (zero: waits for ever). Throws Error when a worker died.
+  /// The next finished task; none when `timeout` passed first (zero: waits for ever). Throws Error
+  /// when a worker died.
   virtual std::optional<LoaderOutcome> take(std::chrono::milliseconds timeout) = 0;
   /// Forgets the tasks that no worker has begun. Outcomes of begun ones still arrive.
   virtual void forget() = 0;

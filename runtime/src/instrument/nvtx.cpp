@@ -55,7 +55,8 @@ std::uint64_t fieldOf(const Name& name) {
   return reinterpret_cast<std::uintptr_t>(handleOf(name));
 }
 
-/// The handle of a text that lives for good; a small table per thread saves looking the text up again.
+/// The handle of a text that lives for good; a small table per thread saves looking the text up
+/// again.
 std::uint64_t fieldOf(const char* text) {
   if (text == nullptr || *text == '\0') return 0;
   struct Slot {
@@ -78,12 +79,13 @@ struct SchemaId;
   };
 LACUNA_RT_PAYLOADS(LACUNA_RT_SCHEMA_ID)
 
-void registerSchema(const char* name, std::uint64_t id, std::size_t size, const nvtxPayloadSchemaEntry_t* entries,
-                    std::size_t count) {
+void registerSchema(const char* name, std::uint64_t id, std::size_t size,
+                    const nvtxPayloadSchemaEntry_t* entries, std::size_t count) {
   nvtxPayloadSchemaAttr_t attributes{};
-  attributes.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-                         NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
-                         NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
+  attributes.fieldMask =
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
   attributes.name = name;
   attributes.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
   attributes.entries = entries;
@@ -93,8 +95,9 @@ void registerSchema(const char* name, std::uint64_t id, std::size_t size, const 
   ::nvtxPayloadSchemaRegister(gDomain, &attributes);
 }
 
-#define LACUNA_RT_ENTRY(type, field, nvtxType) \
-  {0, NVTX_PAYLOAD_ENTRY_TYPE_##nvtxType, #field, nullptr, 0, offsetof(Payload, field), nullptr, nullptr},
+#define LACUNA_RT_ENTRY(type, field, nvtxType)              \
+  {0, NVTX_PAYLOAD_ENTRY_TYPE_##nvtxType, #field,  nullptr, \
+   0, offsetof(Payload, field),           nullptr, nullptr},
 #define LACUNA_RT_REGISTER(Type, FIELDS, schemaName, id)                            \
   {                                                                                 \
     using Payload = Type;                                                           \
@@ -180,8 +183,9 @@ const Name kPhases[] = {{LACUNA_RT_MSG_PHASE_LOAD},       {LACUNA_RT_MSG_PHASE_F
                         {LACUNA_RT_MSG_PHASE_BACKWARD},   {LACUNA_RT_MSG_PHASE_OPTIMIZER},
                         {LACUNA_RT_MSG_PHASE_EVALUATION}, {LACUNA_RT_MSG_PHASE_CHECKPOINT},
                         {LACUNA_RT_MSG_PHASE_SKIPPED}};
-const Name kStages[] = {{LACUNA_RT_MSG_LOADER_FETCH},   {LACUNA_RT_MSG_LOADER_DECODE}, {LACUNA_RT_MSG_LOADER_AUGMENT},
-                        {LACUNA_RT_MSG_LOADER_COLLATE}, {LACUNA_RT_MSG_LOADER_PUT},    {LACUNA_RT_MSG_LOADER_WAIT}};
+const Name kStages[] = {{LACUNA_RT_MSG_LOADER_FETCH},   {LACUNA_RT_MSG_LOADER_DECODE},
+                        {LACUNA_RT_MSG_LOADER_AUGMENT}, {LACUNA_RT_MSG_LOADER_COLLATE},
+                        {LACUNA_RT_MSG_LOADER_PUT},     {LACUNA_RT_MSG_LOADER_WAIT}};
 /// Origins of memory that a stage asks for.
 constexpr const char* kStageOrigins[] = {"loader.fetch",   "loader.decode", "loader.augment",
                                          "loader.collate", "loader.put",    "loader.wait"};
@@ -190,7 +194,8 @@ constexpr const char* kStageOrigins[] = {"loader.fetch",   "loader.decode", "loa
 std::uint32_t attachTool() {
   gDomain = ::nvtxDomainCreateA(LACUNA_RT_DOMAIN);
   if (gDomain == nullptr) return 0;
-#define LACUNA_RT_NAME_CATEGORY(name, number, text) ::nvtxDomainNameCategoryA(gDomain, number, text);
+#define LACUNA_RT_NAME_CATEGORY(name, number, text) \
+  ::nvtxDomainNameCategoryA(gDomain, number, text);
   LACUNA_RT_CATEGORIES(LACUNA_RT_NAME_CATEGORY)
   LACUNA_RT_PAYLOADS(LACUNA_RT_REGISTER)
   const LacunaRtHello hello{LACUNA_RT_SCHEMA_VERSION, static_cast<std::uint32_t>(::getpid())};
@@ -209,7 +214,8 @@ Names& names() {
   return *one;
 }
 
-const ForkLock kNamesForkLock{LockOrder::Names, [] { names().mutex.lock(); }, [] { names().mutex.unlock(); }};
+const ForkLock kNamesForkLock{LockOrder::Names, [] { names().mutex.lock(); },
+                              [] { names().mutex.unlock(); }};
 
 }  // namespace
 
@@ -279,7 +285,8 @@ const Name* shapesOf(std::span<const Tensor* const> inputs) {
     const Name* name = nullptr;
   };
   thread_local const std::unique_ptr<Slot[]> slots(new Slot[256]());
-  // Each word has a factor of its own, so that no product waits for the one before. The upper bits are the good ones.
+  // Each word has a factor of its own, so that no product waits for the one before. The upper bits
+  // are the good ones.
   constexpr std::uint64_t kStep = 2 * 0x9E3779B97F4A7C15U;
   std::uint64_t hash = 0, factor = 0x9E3779B97F4A7C15U;
   forEachWord(inputs, [&](std::int64_t word) {
@@ -344,13 +351,16 @@ void opEnd(OpContext& op) {
   }
 }
 
-bool beginInOperator(const Name& name, LacunaRtExecutionKind kind, std::uint64_t bytes, std::uint64_t flops,
-                     std::uint64_t sequence, std::uint32_t queue) {
+bool beginInOperator(const Name& name, LacunaRtExecutionKind kind, std::uint64_t bytes,
+                     std::uint64_t flops, std::uint64_t sequence, std::uint32_t queue) {
   const OpContext* op = tOp;
-  if (op == nullptr || tPending.op != op || sinks() != kNvtxSink || kind == LACUNA_RT_EXECUTION_UPKEEP) return false;
+  if (op == nullptr || tPending.op != op || sinks() != kNvtxSink ||
+      kind == LACUNA_RT_EXECUTION_UPKEEP)
+    return false;
   LacunaRtExecution* taken = takeExecutionBegin(op->correlation, fieldOf(name));
   if (taken == nullptr) return false;
-  new (taken) LacunaRtExecution{op->correlation, sequence, 0, 0, threadId(), queue, kind, 0, bytes, flops};
+  new (taken)
+      LacunaRtExecution{op->correlation, sequence, 0, 0, threadId(), queue, kind, 0, bytes, flops};
   return true;
 }
 
@@ -364,10 +374,10 @@ void executionBegin(Execution& execution) {
   if (!execution.announced) return;
   LacunaRtExecution own;
   LacunaRtExecution* taken = takeExecutionBegin(execution.correlation, fieldOf(*execution.name));
-  const auto* payload = new (taken != nullptr ? taken : &own)
-      LacunaRtExecution{execution.correlation, execution.sequence, execution.enqueueStartNs, execution.enqueueEndNs,
-                        execution.thread,      execution.queue,    execution.kind,           0,
-                        execution.bytes,       execution.flops};
+  const auto* payload = new (taken != nullptr ? taken : &own) LacunaRtExecution{
+      execution.correlation, execution.sequence, execution.enqueueStartNs, execution.enqueueEndNs,
+      execution.thread,      execution.queue,    execution.kind,           0,
+      execution.bytes,       execution.flops};
   if (taken == nullptr) push(handleOf(*execution.name), LACUNA_RT_CATEGORY_EXECUTION, *payload);
 }
 
@@ -377,8 +387,8 @@ void executionEnd(const Execution& execution, std::int64_t startNs) {
   tableExecution(execution, nowNs() - startNs);
 }
 
-void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role, const char* op,
-                 const char* tensor, QueuePoint point, bool elsewhere) {
+void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role,
+                 const char* op, const char* tensor, QueuePoint point, bool elsewhere) {
   if ((sinks() & kTableSink) != 0 && tOp != nullptr) {
     if (action == LACUNA_RT_MEMORY_ALLOCATE) tOp->memory += static_cast<std::int64_t>(bytes);
     if (action == LACUNA_RT_MEMORY_FREE) tOp->memory -= static_cast<std::int64_t>(bytes);
@@ -387,15 +397,16 @@ void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_
   if (!nvtxOn() || elsewhere) return;
   LacunaRtMemory own;
   LacunaRtMemory* taken = takeMemory(action);
-  const auto* payload = new (taken != nullptr ? taken : &own) LacunaRtMemory{address,
-                                                                             bytes,
-                                                                             point.sequence,
-                                                                             fieldOf(op),
-                                                                             fieldOf(tensor),
-                                                                             point.queue,
-                                                                             static_cast<std::uint8_t>(action),
-                                                                             static_cast<std::uint8_t>(role),
-                                                                             0};
+  const auto* payload =
+      new (taken != nullptr ? taken : &own) LacunaRtMemory{address,
+                                                           bytes,
+                                                           point.sequence,
+                                                           fieldOf(op),
+                                                           fieldOf(tensor),
+                                                           point.queue,
+                                                           static_cast<std::uint8_t>(action),
+                                                           static_cast<std::uint8_t>(role),
+                                                           0};
   if (taken != nullptr) return;
   if (gTool.memory != nullptr) return gTool.memory(gDomain, payload);
   mark(handleOf(kMemory), LACUNA_RT_CATEGORY_MEMORY, *payload);
@@ -411,27 +422,31 @@ void memoryMark(const char* message) {
 void lossScale(double factor) {
   if (!nvtxOn()) return;
   reportBegun();
-  nvtxEventAttributes_t event = attributesOf(handleOf(LACUNA_RT_MSG_LOSS_SCALE), LACUNA_RT_CATEGORY_INFO);
+  nvtxEventAttributes_t event =
+      attributesOf(handleOf(LACUNA_RT_MSG_LOSS_SCALE), LACUNA_RT_CATEGORY_INFO);
   event.payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
   event.payload.dValue = factor;
   ::nvtxDomainMarkEx(gDomain, &event);
 }
 
-void queueCreated(int index, const char* name, std::uint32_t number, std::uint32_t thread, std::uint32_t cores) {
+void queueCreated(int index, const char* name, std::uint32_t number, std::uint32_t thread,
+                  std::uint32_t cores) {
   if (!nvtxOn()) return;
   if (index != 0) registerCounter(LACUNA_RT_COUNTER_QUEUE_DEPTH, depthCounterOf(index));
   const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
   const auto pageSize = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  const LacunaRtQueue payload{fieldOf(name), pages * pageSize, number, 0, LACUNA_RT_DEVICE_CPU, thread, cores, 0};
+  const LacunaRtQueue payload{fieldOf(name),        pages * pageSize, number, 0,
+                              LACUNA_RT_DEVICE_CPU, thread,           cores,  0};
   mark(handleOf(LACUNA_RT_MSG_QUEUE), LACUNA_RT_CATEGORY_INFO, payload);
 }
 
 void queueDepth(int index, std::uint64_t waiting) {
-  if (nvtxOn()) ::nvtxCounterSampleInt64(gDomain, depthCounterOf(index), static_cast<std::int64_t>(waiting));
+  if (nvtxOn())
+    ::nvtxCounterSampleInt64(gDomain, depthCounterOf(index), static_cast<std::int64_t>(waiting));
 }
 
-SyncRange::SyncRange(const Name& name, LacunaRtSyncKind kind, std::uint64_t sequence, std::uint32_t queue,
-                     std::uint32_t other)
+SyncRange::SyncRange(const Name& name, LacunaRtSyncKind kind, std::uint64_t sequence,
+                     std::uint32_t queue, std::uint32_t other)
     : pushed_(nvtxOn()) {
   if (pushed_) [[unlikely]] {
     push(handleOf(name), LACUNA_RT_CATEGORY_SYNC, LacunaRtSync{sequence, queue, kind, other, 0});
@@ -458,7 +473,8 @@ StepScope::StepScope(std::uint64_t index, std::uint64_t samples) : pushed_(nvtxO
   if (instrument::timesSteps()) [[unlikely]]
     instrument::stepBegins();
   exceptions_ = std::uncaught_exceptions();
-  for (std::size_t i = 0; i < planned_.size(); ++i) planned_[i] = allocatorOf(kPlanned[i]).beginIteration();
+  for (std::size_t i = 0; i < planned_.size(); ++i)
+    planned_[i] = allocatorOf(kPlanned[i]).beginIteration();
 }
 StepScope::~StepScope() {
   const bool complete = std::uncaught_exceptions() == exceptions_;
@@ -478,10 +494,12 @@ PhaseScope::~PhaseScope() {
   if (pushed_) ::nvtxDomainRangePop(gDomain);
 }
 
-LoaderScope::LoaderScope(LoaderStage stage, std::uint32_t loader, int worker, std::uint64_t batch, std::uint64_t bytes)
+LoaderScope::LoaderScope(LoaderStage stage, std::uint32_t loader, int worker, std::uint64_t batch,
+                         std::uint64_t bytes)
     : pushed_(nvtxOn()),
       loader_(loader),
-      outerOrigin_(std::exchange(instrument::tState.origin, kStageOrigins[static_cast<std::size_t>(stage)])) {
+      outerOrigin_(std::exchange(instrument::tState.origin,
+                                 kStageOrigins[static_cast<std::size_t>(stage)])) {
   if (pushed_) [[unlikely]] {
     push(handleOf(kStages[static_cast<std::size_t>(stage)]), LACUNA_RT_CATEGORY_LOADER,
          LacunaRtLoader{batch, bytes, loader, worker});
@@ -533,11 +551,13 @@ void nameThread(const char* name) {
   if (nvtxOn()) ::nvtxNameOsThreadA(instrument::threadId(), name);
 }
 
-void externalMemory(const void* address, std::size_t bytes, std::string_view owner, bool allocated) {
+void externalMemory(const void* address, std::size_t bytes, std::string_view owner,
+                    bool allocated) {
   if (instrument::sinks() == 0) return;
-  instrument::memoryEvent(allocated ? LACUNA_RT_MEMORY_EXTERNAL_ALLOCATE : LACUNA_RT_MEMORY_EXTERNAL_FREE,
-                          reinterpret_cast<std::uintptr_t>(address), bytes, Role::Workspace, internName(owner)->text,
-                          "", {});
+  instrument::memoryEvent(
+      allocated ? LACUNA_RT_MEMORY_EXTERNAL_ALLOCATE : LACUNA_RT_MEMORY_EXTERNAL_FREE,
+      reinterpret_cast<std::uintptr_t>(address), bytes, Role::Workspace, internName(owner)->text,
+      "", {});
 }
 
 bool observed() {

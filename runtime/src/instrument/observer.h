@@ -10,8 +10,8 @@
 #include "lacuna/runtime/nvtx_schema.h"
 #include "lacuna/runtime/tensor.h"
 
-/// One internal observer with two sinks: NVTX, for any tool, and the table of rt::profile. When neither is on, an event
-/// costs the one branch on `sinks()`.
+/// One internal observer with two sinks: NVTX, for any tool, and the table of rt::profile. When
+/// neither is on, an event costs the one branch on `sinks()`.
 namespace lacuna::rt {
 
 /// A name with its registered NVTX string, made on first use.
@@ -95,10 +95,10 @@ std::uint64_t nextCorrelation();
 /// `small`: it will most likely run on this thread, and be over soon.
 void opBegin(OpContext& op, std::span<const Tensor* const> inputs, bool small = false);
 void opEnd(OpContext& op);
-/// An execution in place that is reported along with its operator (see operator_report.h); nobody needs an Execution of
-/// it. False where it is to be reported by itself.
-bool beginInOperator(const Name& name, LacunaRtExecutionKind kind, std::uint64_t bytes, std::uint64_t flops,
-                     std::uint64_t sequence, std::uint32_t queue);
+/// An execution in place that is reported along with its operator (see operator_report.h); nobody
+/// needs an Execution of it. False where it is to be reported by itself.
+bool beginInOperator(const Name& name, LacunaRtExecutionKind kind, std::uint64_t bytes,
+                     std::uint64_t flops, std::uint64_t sequence, std::uint32_t queue);
 void endInOperator();
 void executionBegin(Execution& execution);
 void executionEnd(const Execution& execution, std::int64_t startNs);
@@ -108,16 +108,18 @@ struct QueuePoint {
   std::uint32_t queue = 0;
 };
 /// `elsewhere`: of meta, which has none; for the table alone.
-void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role, const char* op,
-                 const char* tensor, QueuePoint point, bool elsewhere = false);
+void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role,
+                 const char* op, const char* tensor, QueuePoint point, bool elsewhere = false);
 /// A mark about memory, without a payload; `message` lives for good.
 void memoryMark(const char* message);
 /// A mark: the factor that losses are multiplied by from now on.
 void lossScale(double factor);
 /// `index` counts the queues of the device, `number` is the schema's; `name` lives for good.
-void queueCreated(int index, const char* name, std::uint32_t number, std::uint32_t thread, std::uint32_t cores);
+void queueCreated(int index, const char* name, std::uint32_t number, std::uint32_t thread,
+                  std::uint32_t cores);
 void queueDepth(int index, std::uint64_t waiting);
-/// The wait of the host for a queue, or that of `queue` for another one, from construction to destruction.
+/// The wait of the host for a queue, or that of `queue` for another one, from construction to
+/// destruction.
 class SyncRange {
  public:
   SyncRange(const Name& name, LacunaRtSyncKind kind, std::uint64_t sequence, std::uint32_t queue,

@@ -79,7 +79,8 @@ std::size_t boundOf(const OperatorList& list, bool withTakenOver, const End& end
 
 std::uint64_t endByLastUse(const RecordedBuffer& buffer) {
   // A holder that still has it in the end may use it later.
-  return buffer.freed == 0 && !buffer.takenOver ? ~std::uint64_t{0} : std::max(buffer.born, buffer.lastUse);
+  return buffer.freed == 0 && !buffer.takenOver ? ~std::uint64_t{0}
+                                                : std::max(buffer.born, buffer.lastUse);
 }
 
 const ForkLock kRecorderForkLock{LockOrder::OperatorRecorder, [] { recorder().mutex.lock(); },
@@ -159,7 +160,8 @@ OperatorList recordOperators(const std::function<void()>& body, Device device) {
   {
     const RunningRecorder running;
     resetPeakMemory(device);
-    // The allocator calls the recorder with its own lock held, so it is never asked with the recorder's.
+    // The allocator calls the recorder with its own lock held, so it is never asked with the
+    // recorder's.
     const std::size_t held = memoryStats(device).active;
     {
       const std::lock_guard lock(own.mutex);

@@ -5,7 +5,8 @@
 #include "alloc/allocator.h"
 #include "instrument/observer.h"
 
-/// Calls from the operators and allocators to the recorder of recordOperators(). Called only while a sink is on.
+/// Calls from the operators and allocators to the recorder of recordOperators(). Called only while
+/// a sink is on.
 namespace lacuna::rt::instrument {
 
 inline constexpr std::uint32_t kRecorderSink = 4;

@@ -15,7 +15,9 @@ nvtxDomainHandle_t gDomain = nullptr;
 
 template <class Function>
 Function* functionIn(intptr_t slot) {
-  return slot == NVTX_EXTENSION_FRESH || slot == NVTX_EXTENSION_DISABLED ? nullptr : reinterpret_cast<Function*>(slot);
+  return slot == NVTX_EXTENSION_FRESH || slot == NVTX_EXTENSION_DISABLED
+             ? nullptr
+             : reinterpret_cast<Function*>(slot);
 }
 
 }  // namespace
@@ -25,15 +27,21 @@ void offerModule(nvtxDomainHandle_t domain) {
   static intptr_t state = NVTX_EXTENSION_FRESH;
   intptr_t slots[LACUNA_RT_SLOTS] = {};
   nvtxExtModuleSegment_t segment{0, LACUNA_RT_SLOTS, slots};
-  nvtxExtModuleInfo_t module{
-      NVTX_VERSION, sizeof(nvtxExtModuleInfo_t), LACUNA_RT_MODULE_ID, LACUNA_RT_MODULE_COMPAT_ID, 1, &segment, nullptr,
-      nullptr};
+  nvtxExtModuleInfo_t module{NVTX_VERSION,
+                             sizeof(nvtxExtModuleInfo_t),
+                             LACUNA_RT_MODULE_ID,
+                             LACUNA_RT_MODULE_COMPAT_ID,
+                             1,
+                             &segment,
+                             nullptr,
+                             nullptr};
   NVTX_VERSIONED_IDENTIFIER(nvtxExtInitOnce)(&module, &state);
   const ToolFunctions offered{
       functionIn<std::uint64_t()>(slots[LACUNA_RT_SLOT_STAMP]),
       functionIn<void(nvtxDomainHandle_t, const LacunaRtWhole*)>(slots[LACUNA_RT_SLOT_WHOLE]),
       functionIn<void(nvtxDomainHandle_t, const LacunaRtMemory*)>(slots[LACUNA_RT_SLOT_MEMORY])};
-  if (offered.stamp != nullptr && offered.complete != nullptr && offered.memory != nullptr) gTool = offered;
+  if (offered.stamp != nullptr && offered.complete != nullptr && offered.memory != nullptr)
+    gTool = offered;
 }
 
 void reportBegunSlow() {
@@ -46,7 +54,8 @@ bool finishOperator(const OpContext& op) {
   if (tPending.op != &op) return false;
   tPending.op = nullptr;
   // Where no gradient is wanted nothing follows the execution but this.
-  if (report.stopStamp != 0) report.endStamp = report.op.sequence == 0 ? report.stopStamp : gTool.stamp();
+  if (report.stopStamp != 0)
+    report.endStamp = report.op.sequence == 0 ? report.stopStamp : gTool.stamp();
   gTool.complete(gDomain, &report);
   return report.endStamp != 0;
 }

@@ -8,9 +8,9 @@
 
 #include "instrument/observer.h"
 
-/// Small operators are reported complete, when they are over, to a tool that takes them so (the extension module of
-/// nvtx_schema.h). Until then what is known of one is kept here; when anything else is reported in between, that comes
-/// first.
+/// Small operators are reported complete, when they are over, to a tool that takes them so (the
+/// extension module of nvtx_schema.h). Until then what is known of one is kept here; when anything
+/// else is reported in between, that comes first.
 namespace lacuna::rt::instrument {
 
 /// The tool's functions; all null when it does not know the module.
@@ -50,7 +50,8 @@ inline LacunaRtOperator* holdOperator(const OpContext& op, std::uint64_t name) {
   return &report.op;
 }
 
-/// Where the operator that is yet to be reported takes its memory event; null when that is to be reported by itself.
+/// Where the operator that is yet to be reported takes its memory event; null when that is to be
+/// reported by itself.
 inline LacunaRtMemory* takeMemory(LacunaRtMemoryAction action) {
   LacunaRtWhole& report = tPending.report;
   if (tPending.op == nullptr) return nullptr;

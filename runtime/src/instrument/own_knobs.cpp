@@ -22,7 +22,9 @@ std::atomic<bool> gReportsOwnKnobs{true};
 
 void reportKnobSlow(OwnKnob which, std::string_view value) {
   const auto at = static_cast<std::size_t>(which);
-  if (!gReportsOwnKnobs.load(std::memory_order_relaxed) || gKnobReported[at].load(std::memory_order_relaxed)) return;
+  if (!gReportsOwnKnobs.load(std::memory_order_relaxed) ||
+      gKnobReported[at].load(std::memory_order_relaxed))
+    return;
   if (!gKnobReported[at].exchange(true)) knob(kKnobNames[at], value);
 }
 

@@ -7,8 +7,9 @@
 
 #include "instrument/observer.h"
 
-/// Knobs that the runtime knows by itself. The first value of each that a process reports stays, the program's own or
-/// the runtime's. So a second loader, such as one for validation, changes nothing.
+/// Knobs that the runtime knows by itself. The first value of each that a process reports stays,
+/// the program's own or the runtime's. So a second loader, such as one for validation, changes
+/// nothing.
 namespace lacuna::rt::instrument {
 
 #define LACUNA_RT_OWN_KNOBS(KNOB)           \

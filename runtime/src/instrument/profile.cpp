@@ -70,18 +70,24 @@ std::vector<Column> columnsOf(const ProfileTable& table) {
     byShape = byShape || !row.shapes.empty();
     elsewhere = elsewhere || row.deviceMemory != 0 || row.selfDeviceMemory != 0;
   }
-  std::vector<Column> columns{{"Name", [](const ProfileRow& row) { return row.name; }, -static_cast<int>(longest)},
-                              {"CPU Mem", [](const ProfileRow& row) { return bytesText(row.cpuMemory); }, 12},
-                              {"Self CPU Mem", [](const ProfileRow& row) { return bytesText(row.selfCpuMemory); }, 12}};
+  std::vector<Column> columns{
+      {"Name", [](const ProfileRow& row) { return row.name; }, -static_cast<int>(longest)},
+      {"CPU Mem", [](const ProfileRow& row) { return bytesText(row.cpuMemory); }, 12},
+      {"Self CPU Mem", [](const ProfileRow& row) { return bytesText(row.selfCpuMemory); }, 12}};
   if (elsewhere) {
-    columns.push_back({"Device Mem", [](const ProfileRow& row) { return bytesText(row.deviceMemory); }, 12});
-    columns.push_back({"Self Device Mem", [](const ProfileRow& row) { return bytesText(row.selfDeviceMemory); }, 15});
+    columns.push_back(
+        {"Device Mem", [](const ProfileRow& row) { return bytesText(row.deviceMemory); }, 12});
+    columns.push_back({"Self Device Mem",
+                       [](const ProfileRow& row) { return bytesText(row.selfDeviceMemory); }, 15});
   }
-  columns.push_back({"Number of Calls", [](const ProfileRow& row) { return std::to_string(row.calls); }, 15});
-  columns.push_back({"Self CPU", [](const ProfileRow& row) { return timeText(row.selfCpuNs); }, 12});
+  columns.push_back(
+      {"Number of Calls", [](const ProfileRow& row) { return std::to_string(row.calls); }, 15});
+  columns.push_back(
+      {"Self CPU", [](const ProfileRow& row) { return timeText(row.selfCpuNs); }, 12});
   columns.push_back({"CPU total", [](const ProfileRow& row) { return timeText(row.cpuNs); }, 12});
   columns.push_back({"Device", [](const ProfileRow& row) { return timeText(row.deviceNs); }, 12});
-  if (byShape) columns.push_back({"Input Shapes", [](const ProfileRow& row) { return row.shapes; }, 0});
+  if (byShape)
+    columns.push_back({"Input Shapes", [](const ProfileRow& row) { return row.shapes; }, 0});
   return columns;
 }
 

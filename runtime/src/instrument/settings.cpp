@@ -29,14 +29,16 @@ std::string plain(std::string_view text) {
   return out;
 }
 
-constexpr std::string_view kKnown[] = {"loader.workers", "loader.prefetch", "loader.pin", "optimizer.fused",
-                                       "zero_grad",      "debug",           "amp"};
+constexpr std::string_view kKnown[] = {
+    "loader.workers", "loader.prefetch", "loader.pin", "optimizer.fused",
+    "zero_grad",      "debug",           "amp"};
 
 enum class Outcome : std::uint8_t { Applied, Same, Refused };
 constexpr const char* kOutcomes[] = {"applied", "same", "refused"};
 
-/// Counts where each setting was applied, was so already, or was refused. A line of the file gives the count so far. It
-/// is written at each power of two and at the end, so a killed program leaves one, too.
+/// Counts where each setting was applied, was so already, or was refused. A line of the file gives
+/// the count so far. It is written at each power of two and at the end, so a killed program leaves
+/// one, too.
 class Settings {
  public:
   static Settings& ofProcess() {
@@ -77,7 +79,8 @@ class Settings {
       const std::string_view word = rest.substr(0, rest.find(','));
       rest.remove_prefix(std::min(rest.size(), word.size() + 1));
       const std::size_t at = word.find('=');
-      if (at != std::string_view::npos) values_[std::string(word.substr(0, at))] = word.substr(at + 1);
+      if (at != std::string_view::npos)
+        values_[std::string(word.substr(0, at))] = word.substr(at + 1);
     }
     const char* path = std::getenv("LACUNA_SET_REPORT");
     path_ = path != nullptr ? path : "";
@@ -85,7 +88,8 @@ class Settings {
     std::atexit([] { ofProcess().finish(); });
     for (const auto& [knob, value] : values_) {
       if (std::ranges::find(kKnown, knob) == std::end(kKnown))
-        note(knob, Outcome::Refused, "rt:: program", {}, "programs of the tensor runtime have no such setting");
+        note(knob, Outcome::Refused, "rt:: program", {},
+             "programs of the tensor runtime have no such setting");
     }
   }
   void write(const Key& key, std::uint64_t count) {
@@ -93,9 +97,9 @@ class Settings {
     std::FILE* file = std::fopen(path_.c_str(), "ae");
     if (file == nullptr) return;  // the recording is gone
     const auto& [setting, outcome, thing, was, why] = key;
-    std::fprintf(file, "%d\t%s\t%s\t%llu\t%s\t%s\t\t%s\n", static_cast<int>(process_), setting.c_str(),
-                 kOutcomes[static_cast<std::size_t>(outcome)], static_cast<unsigned long long>(count), thing.c_str(),
-                 was.c_str(), why.c_str());
+    std::fprintf(file, "%d\t%s\t%s\t%llu\t%s\t%s\t\t%s\n", static_cast<int>(process_),
+                 setting.c_str(), kOutcomes[static_cast<std::size_t>(outcome)],
+                 static_cast<unsigned long long>(count), thing.c_str(), was.c_str(), why.c_str());
     std::fclose(file);
   }
   static void say(const Key& key, std::uint64_t count) {
@@ -138,8 +142,8 @@ std::optional<unsigned> numberSetting(std::string_view knob, std::string_view th
 
 void noteSetting(std::string_view knob, std::string_view thing, std::string_view was) {
   const bool isSame = settingOf(knob) == was;
-  Settings::ofProcess().note(knob, isSame ? Outcome::Same : Outcome::Applied, thing, isSame ? std::string_view() : was,
-                             {});
+  Settings::ofProcess().note(knob, isSame ? Outcome::Same : Outcome::Applied, thing,
+                             isSame ? std::string_view() : was, {});
 }
 
 void refuseSetting(std::string_view knob, std::string_view thing, std::string_view why) {
@@ -153,12 +157,13 @@ void finishSettings() {
 namespace {
 
 /// Reads a setting with a word for each of the two states.
-bool wordAsSet(std::string_view knob, std::string_view word, std::string_view other, std::string_view thing,
-               bool chosen) {
+bool wordAsSet(std::string_view knob, std::string_view word, std::string_view other,
+               std::string_view thing, bool chosen) {
   const auto text = settingOf(knob);
   if (!text) return chosen;
   if (*text != word && *text != other) {
-    refuseSetting(knob, thing, std::string("it is neither ") + std::string(word) + " nor " + std::string(other));
+    refuseSetting(knob, thing,
+                  std::string("it is neither ") + std::string(word) + " nor " + std::string(other));
     return chosen;
   }
   noteSetting(knob, thing, chosen ? word : other);

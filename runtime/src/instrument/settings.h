@@ -5,11 +5,13 @@
 #include <optional>
 #include <string_view>
 
-/// Settings that the environment gives to the program: `lacuna run --set` puts them into LACUNA_SET, and the name of a
-/// file for their outcomes into LACUNA_SET_REPORT. A setting never ends the program.
+/// Settings that the environment gives to the program: `lacuna run --set` puts them into
+/// LACUNA_SET, and the name of a file for their outcomes into LACUNA_SET_REPORT. A setting never
+/// ends the program.
 namespace lacuna::rt::instrument {
 
-/// The value that is set for a knob. Most programs are given no settings, and asking takes a branch.
+/// The value that is set for a knob. Most programs are given no settings, and asking takes a
+/// branch.
 std::optional<std::string_view> settingOf(std::string_view knob);
 /// The same as a number; one that is none is reported as refused for the thing.
 std::optional<unsigned> numberSetting(std::string_view knob, std::string_view thing);

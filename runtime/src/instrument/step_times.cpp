@@ -48,8 +48,8 @@ class StepTimes {
     // The queue is behind the program; where the time begins and ends to count, it has to catch up.
     if ((most_ > 0 && ended_ + 1 >= most_) || ended_ + 1 == warmUp_) synchronize();
     const std::int64_t now = nowNs();
-    lines_ += std::to_string(getpid()) + " step " + std::to_string(ended_) + " " + std::to_string(beganNs_) + " " +
-              std::to_string(now) + "\n";
+    lines_ += std::to_string(getpid()) + " step " + std::to_string(ended_) + " " +
+              std::to_string(beganNs_) + " " + std::to_string(now) + "\n";
     ++ended_;
     if (most_ > 0 && ended_ >= most_) {
       finish("steps");
@@ -60,7 +60,8 @@ class StepTimes {
     if (now - writtenNs_ > kWritesEveryNs) write();
   }
   void keepLoss(const Tensor& root) {
-    const bool isNext = ended_ % stride_ == 0 && (losses_.empty() || losses_.back().first != ended_);
+    const bool isNext =
+        ended_ % stride_ == 0 && (losses_.empty() || losses_.back().first != ended_);
     if (!isOurs() || !isNext || losses_.size() >= 4 * kLosses || root.numel() != 1) return;
     const NoGrad noGrad;
     losses_.emplace_back(ended_, root.detach().clone());
@@ -74,7 +75,8 @@ class StepTimes {
       std::snprintf(value, sizeof value, "%.9g", loss.item());
       lines_ += own + " loss " + std::to_string(index) + " " + value + "\n";
     }
-    lines_ += own + " memory " + std::to_string(memoryStats().peakActive) + "\n" + own + " end " + reason + "\n";
+    lines_ += own + " memory " + std::to_string(memoryStats().peakActive) + "\n" + own + " end " +
+              reason + "\n";
     write();
   }
 
@@ -88,7 +90,9 @@ class StepTimes {
     if (wanted()) std::atexit([] { ofProcess().finish("program"); });
   }
   /// True when the process and the thread are those that train.
-  [[nodiscard]] bool isOurs() const { return getpid() == process_ && std::this_thread::get_id() == thread_; }
+  [[nodiscard]] bool isOurs() const {
+    return getpid() == process_ && std::this_thread::get_id() == thread_;
+  }
   void write() {
     writtenNs_ = nowNs();
     if (std::FILE* file = std::fopen(path_.c_str(), "ae"); file != nullptr) {
@@ -104,7 +108,8 @@ class StepTimes {
   std::thread::id thread_ = std::this_thread::get_id();
   std::int64_t beganNs_ = 0, writtenNs_ = 0, ended_ = 0;
   std::string lines_;
-  std::vector<std::pair<std::int64_t, Tensor>> losses_;  ///< read at the end: reading waits for the queue
+  std::vector<std::pair<std::int64_t, Tensor>>
+      losses_;  ///< read at the end: reading waits for the queue
   bool isClosed_ = false;
 };
 

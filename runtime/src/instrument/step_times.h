@@ -4,9 +4,9 @@
 
 #include "lacuna/runtime/tensor.h"
 
-/// Times the steps of a program that is not recorded, for `lacuna tune`: LACUNA_STEP_TIMES names a file, and
-/// LACUNA_STEPS ends the program after so many steps. The file's lines are those of the start-up hook of Python
-/// programs.
+/// Times the steps of a program that is not recorded, for `lacuna tune`: LACUNA_STEP_TIMES names a
+/// file, and LACUNA_STEPS ends the program after so many steps. The file's lines are those of the
+/// start-up hook of Python programs.
 namespace lacuna::rt::instrument {
 
 /// Most programs are not timed.

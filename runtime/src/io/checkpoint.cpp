@@ -51,7 +51,8 @@ std::string exactly(double number) {
 
 std::string joined(const std::vector<std::int64_t>& numbers) {
   std::string text;
-  for (const std::int64_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  for (const std::int64_t number : numbers)
+    text += (text.empty() ? "" : ",") + std::to_string(number);
   return text;
 }
 
@@ -71,11 +72,13 @@ std::vector<std::int64_t> updatesOf(const std::filesystem::path& path, const Met
 
 optim::GradScaler::State scaleOf(const std::filesystem::path& path, const Metadata& metadata) {
   if (!metadata.contains(kScale))
-    fail("loadOptimizer", path.string() + " was saved without a scaler; pass none to load the optimizer alone");
+    fail("loadOptimizer",
+         path.string() + " was saved without a scaler; pass none to load the optimizer alone");
   const optim::GradScaler::State state{numberOf<double>(path, metadata, kScale),
                                        numberOf<std::int64_t>(path, metadata, kFiniteUpdates)};
   if (!(state.factor > 0) || !std::isfinite(state.factor) || state.finiteUpdates < 0)
-    fail("loadOptimizer", path.string() + ": the scaler's factor or count of updates makes no sense");
+    fail("loadOptimizer",
+         path.string() + ": the scaler's factor or count of updates makes no sense");
   return state;
 }
 
@@ -86,8 +89,8 @@ void load(nn::Module& module, const TensorMap& state, const char* op, const std:
     const auto found = state.find(name);
     if (found == state.end()) fail(op, from + " has no '" + name + "'; is it of another network?");
     if (found->second.shape() != tensor.shape() || found->second.dtype() != tensor.dtype()) {
-      fail(op, "'" + name + "' is " + described(found->second) + " in " + from + ", and " + described(tensor) +
-                   " in the network");
+      fail(op, "'" + name + "' is " + described(found->second) + " in " + from + ", and " +
+                   described(tensor) + " in the network");
     }
   }
   for (const auto& [name, tensor] : state) {
@@ -104,7 +107,8 @@ TensorMap stateOf(const nn::Module& module) {
   for (const auto& [name, tensor] : module.namedState()) {
     const auto [at, fresh] = state.emplace(name, tensor);
     if (!fresh && at->second.impl() != tensor.impl())
-      fail("stateOf", "two tensors of the network are called '" + name + "', so a file could hold only one of them");
+      fail("stateOf", "two tensors of the network are called '" + name +
+                          "', so a file could hold only one of them");
   }
   return state;
 }
@@ -113,7 +117,8 @@ void loadState(nn::Module& module, const TensorMap& state) {
   load(module, state, "loadState", "the saved state");
 }
 
-void saveModule(const std::filesystem::path& path, const nn::Module& module, const Metadata& metadata) {
+void saveModule(const std::filesystem::path& path, const nn::Module& module,
+                const Metadata& metadata) {
   const PhaseScope phase(Phase::Checkpoint);
   saveTensors(path, stateOf(module), metadata);
 }
@@ -144,7 +149,8 @@ void saveOptimizer(const std::filesystem::path& path, const optim::Optimizer& op
   saveTensors(path, tensors, metadata);
 }
 
-void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimizer, optim::GradScaler* scaler) {
+void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimizer,
+                   optim::GradScaler* scaler) {
   const LoadedTensors loaded = loadTensors(path);
   const auto steps = numberOf<std::int64_t>(path, loaded.metadata, kSteps);
   const auto rate = numberOf<double>(path, loaded.metadata, kRate);
@@ -153,15 +159,19 @@ void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimize
   const auto count = numberOf<std::size_t>(path, loaded.metadata, kParameters);
   const auto kind = loaded.metadata.find(kKind);
   if (kind == loaded.metadata.end() || kind->second != optimizer.kind()) {
-    fail("loadOptimizer", path.string() + " is the state of '" + (kind == loaded.metadata.end() ? "" : kind->second) +
-                              "', not of '" + optimizer.kind() + "'");
+    fail("loadOptimizer", path.string() + " is the state of '" +
+                              (kind == loaded.metadata.end() ? "" : kind->second) + "', not of '" +
+                              optimizer.kind() + "'");
   }
   if (count != optimizer.parameters().size()) {
-    fail("loadOptimizer", path.string() + " is the state of " + std::to_string(count) + " parameters, not of " +
+    fail("loadOptimizer", path.string() + " is the state of " + std::to_string(count) +
+                              " parameters, not of " +
                               std::to_string(optimizer.parameters().size()));
   }
-  if (!std::isfinite(rate) || !std::isfinite(base)) fail("loadOptimizer", path.string() + ": the rate is not finite");
-  const auto scale = scaler != nullptr ? scaleOf(path, loaded.metadata) : optim::GradScaler::State{};
+  if (!std::isfinite(rate) || !std::isfinite(base))
+    fail("loadOptimizer", path.string() + ": the rate is not finite");
+  const auto scale =
+      scaler != nullptr ? scaleOf(path, loaded.metadata) : optim::GradScaler::State{};
   std::vector<std::pair<std::string, Tensor>> state(loaded.tensors.begin(), loaded.tensors.end());
   optimizer.setState(state, steps, updatesOf(path, loaded.metadata));
   optimizer.setRate(rate, base);

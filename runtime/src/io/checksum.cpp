@@ -22,12 +22,14 @@ std::string hexadecimal(std::uint64_t sum) {
 }  // namespace
 
 std::string checksumOf(const std::string& described, const void* data, std::size_t bytes) {
-  return hexadecimal(XXH3_64bits_withSeed(data, bytes, XXH3_64bits(described.data(), described.size())));
+  return hexadecimal(
+      XXH3_64bits_withSeed(data, bytes, XXH3_64bits(described.data(), described.size())));
 }
 
 std::string checksumOf(const Metadata& metadata) {
   std::string all;
-  for (const auto& [key, value] : metadata) all.append(key).append(1, '\0').append(value).append(1, '\0');
+  for (const auto& [key, value] : metadata)
+    all.append(key).append(1, '\0').append(value).append(1, '\0');
   return hexadecimal(XXH3_64bits(all.data(), all.size()));
 }
 

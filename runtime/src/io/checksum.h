@@ -6,7 +6,8 @@
 
 #include "lacuna/runtime/serialize.h"
 
-/// Checksums in a saved file of its contents, so that damage shows: XXH3 with 64 bits, as 16 hexadecimal digits.
+/// Checksums in a saved file of its contents, so that damage shows: XXH3 with 64 bits, as 16
+/// hexadecimal digits.
 namespace lacuna::rt {
 
 /// The checksum of the bytes of a tensor, seeded with that of `described`, its type and shape.

@@ -20,7 +20,8 @@
 namespace lacuna::rt {
 namespace {
 
-/// The entry of the metadata that holds the checksum of all others; with a dot and a tensor's name, that of the tensor.
+/// The entry of the metadata that holds the checksum of all others; with a dot and a tensor's name,
+/// that of the tensor.
 constexpr std::string_view kChecksum = "lacuna.xxh3";
 constexpr const char* kSave = "saveTensors";
 
@@ -60,26 +61,30 @@ Metadata withChecksums(const TensorMap& tensors, const Metadata& metadata) {
   Metadata all = metadata;
   for (const auto& [key, value] : metadata) {
     if (isChecksum(key))
-      fail(kSave, "the metadata's '" + key + "' is reserved for the checksums that the file writes itself");
+      fail(kSave, "the metadata's '" + key +
+                      "' is reserved for the checksums that the file writes itself");
   }
   const std::string sum = checksumOf(metadata);
   all.emplace(kChecksum, sum);
-  for (const auto& [name, tensor] : tensors) all.emplace(checksumKey(name), std::string(sum.size(), '0'));
+  for (const auto& [name, tensor] : tensors)
+    all.emplace(checksumKey(name), std::string(sum.size(), '0'));
   return all;
 }
 
 std::string metadataJson(const Metadata& metadata) {
   std::string out;
-  for (const auto& [key, value] : metadata) out += (out.empty() ? "" : ",") + jsonText(key) + ":" + jsonText(value);
+  for (const auto& [key, value] : metadata)
+    out += (out.empty() ? "" : ",") + jsonText(key) + ":" + jsonText(value);
   return "\"__metadata__\":{" + out + "}";
 }
 
 std::string entryJson(const std::string& name, const Tensor& tensor, std::uint64_t begin) {
   std::string dims;
-  for (const std::int64_t dim : tensor.shape()) dims += (dims.empty() ? "" : ",") + std::to_string(dim);
-  return jsonText(name) + ":{\"dtype\":\"" + kSafetensorsTypes[static_cast<int>(tensor.dtype())] + "\",\"shape\":[" +
-         dims + "],\"data_offsets\":[" + std::to_string(begin) + "," + std::to_string(begin + tensor.sizeBytes()) +
-         "]}";
+  for (const std::int64_t dim : tensor.shape())
+    dims += (dims.empty() ? "" : ",") + std::to_string(dim);
+  return jsonText(name) + ":{\"dtype\":\"" + kSafetensorsTypes[static_cast<int>(tensor.dtype())] +
+         "\",\"shape\":[" + dims + "],\"data_offsets\":[" + std::to_string(begin) + "," +
+         std::to_string(begin + tensor.sizeBytes()) + "]}";
 }
 
 std::string headerJson(const TensorMap& tensors, const Metadata& metadata) {
@@ -94,13 +99,15 @@ std::string headerJson(const TensorMap& tensors, const Metadata& metadata) {
   header += "}";
   header.resize((header.size() + 7) / 8 * 8, ' ');  // the data begins aligned
   if (header.size() > kMaxSafetensorsHeader) {
-    fail(kSave, "names and metadata take " + std::to_string(header.size()) + " bytes, and no reader takes more than " +
+    fail(kSave, "names and metadata take " + std::to_string(header.size()) +
+                    " bytes, and no reader takes more than " +
                     std::to_string(kMaxSafetensorsHeader));
   }
   return header;
 }
 
-/// A draft that was not there before: what a killed process left goes, and a link is not written through.
+/// A draft that was not there before: what a killed process left goes, and a link is not written
+/// through.
 std::FILE* openDraft(const std::string& draft) {
   ::unlink(draft.c_str());
   return std::fopen(draft.c_str(), "wbxe");
@@ -120,7 +127,9 @@ bool syncFolder(const std::filesystem::path& path) {
 class Replacement {
  public:
   explicit Replacement(const std::filesystem::path& path)
-      : path_(path), draft_(path.string() + ".tmp" + std::to_string(::getpid())), file_(openDraft(draft_)) {
+      : path_(path),
+        draft_(path.string() + ".tmp" + std::to_string(::getpid())),
+        file_(openDraft(draft_)) {
     if (file_ == nullptr) complain("cannot create");
   }
   ~Replacement() {
@@ -173,7 +182,8 @@ class FileLoader {
     SafetensorsHeader header = parseSafetensorsHeader(path_.string(), json, size_ - dataStart_);
     loaded_.metadata = std::move(header.metadata);
     takeChecksums();
-    for (const SafetensorsEntry& tensor : header.tensors) loaded_.tensors.emplace(tensor.name, read(tensor));
+    for (const SafetensorsEntry& tensor : header.tensors)
+      loaded_.tensors.emplace(tensor.name, read(tensor));
     return std::move(loaded_);
   }
 
@@ -182,10 +192,12 @@ class FileLoader {
 
   std::string readHeader() {
     std::array<unsigned char, kSafetensorsLengthBytes> raw{};
-    if (size_ < raw.size() || !file_.read(reinterpret_cast<char*>(raw.data()), raw.size())) refuse("it is too short");
+    if (size_ < raw.size() || !file_.read(reinterpret_cast<char*>(raw.data()), raw.size()))
+      refuse("it is too short");
     const std::uint64_t bytes = safetensorsHeaderBytes(path_.string(), raw, size_);
     std::string header(bytes, '\0');
-    if (!file_.read(header.data(), static_cast<std::streamsize>(bytes))) refuse("it cannot be read");
+    if (!file_.read(header.data(), static_cast<std::streamsize>(bytes)))
+      refuse("it cannot be read");
     dataStart_ = raw.size() + bytes;
     return header;
   }
@@ -197,15 +209,19 @@ class FileLoader {
       if (isChecksum(at->first)) checksums_.insert(loaded_.metadata.extract(at));
       at = next;
     }
-    if (!checksums_.empty()) verify("its __metadata__", std::string(kChecksum), checksumOf(loaded_.metadata));
+    if (!checksums_.empty())
+      verify("its __metadata__", std::string(kChecksum), checksumOf(loaded_.metadata));
   }
 
   void verify(const std::string& what, const std::string& key, const std::string& sum) const {
     const auto found = checksums_.find(key);
-    if (found == checksums_.end()) refuse(what + " has no checksum, although other parts have: the file is damaged");
+    if (found == checksums_.end())
+      refuse(what + " has no checksum, although other parts have: the file is damaged");
     if (found->second != sum) {
-      refuse(what + " does not match its checksum: the file is damaged, or a program that does not know of " +
-             std::string(kChecksum) + " changed it and kept that");
+      refuse(
+          what +
+          " does not match its checksum: the file is damaged, or a program that does not know of " +
+          std::string(kChecksum) + " changed it and kept that");
     }
   }
 
@@ -214,11 +230,13 @@ class FileLoader {
     Tensor tensor = emptyHost(entry.shape, entry.dtype);
     file_.seekg(static_cast<std::streamoff>(dataStart_ + entry.begin));
     if (entry.end > entry.begin &&
-        !file_.read(static_cast<char*>(tensor.data()), static_cast<std::streamsize>(entry.end - entry.begin))) {
+        !file_.read(static_cast<char*>(tensor.data()),
+                    static_cast<std::streamsize>(entry.end - entry.begin))) {
       refuse("tensor " + entry.name + " cannot be read");
     }
     const auto* bytes = static_cast<const std::uint8_t*>(tensor.data());
-    if (entry.dtype == DType::Bool && std::any_of(bytes, bytes + tensor.sizeBytes(), [](auto b) { return b > 1; }))
+    if (entry.dtype == DType::Bool &&
+        std::any_of(bytes, bytes + tensor.sizeBytes(), [](auto b) { return b > 1; }))
       refuse("tensor " + entry.name + " is of BOOL and holds something else than 0 and 1");
     if (!checksums_.empty()) {
       verify("tensor " + entry.name, checksumKey(entry.name),
@@ -237,12 +255,14 @@ class FileLoader {
 
 }  // namespace
 
-void saveTensors(const std::filesystem::path& path, const TensorMap& tensors, const Metadata& metadata) {
+void saveTensors(const std::filesystem::path& path, const TensorMap& tensors,
+                 const Metadata& metadata) {
   Metadata all = withChecksums(tensors, metadata);
   const std::string header = headerJson(tensors, all);
   Replacement file(path);
   std::array<unsigned char, kSafetensorsLengthBytes> length{};
-  for (std::size_t i = 0; i < length.size(); ++i) length[i] = static_cast<unsigned char>(header.size() >> (8 * i));
+  for (std::size_t i = 0; i < length.size(); ++i)
+    length[i] = static_cast<unsigned char>(header.size() >> (8 * i));
   file.write(length.data(), length.size());
   file.write(header.data(), header.size());
   for (const auto& [name, tensor] : tensors) {
@@ -250,7 +270,8 @@ void saveTensors(const std::filesystem::path& path, const TensorMap& tensors, co
     synchronize();
     const void* values = viewOf(packed).data;
     file.write(values, packed.sizeBytes());
-    all[checksumKey(name)] = checksumOf(described(packed.dtype(), packed.shape()), values, packed.sizeBytes());
+    all[checksumKey(name)] =
+        checksumOf(described(packed.dtype(), packed.shape()), values, packed.sizeBytes());
   }
   file.overwrite(static_cast<long>(length.size()), headerJson(tensors, all));
   file.commit();

@@ -16,7 +16,8 @@ namespace {
 /// One header; every complaint names its file.
 class HeaderParser {
  public:
-  HeaderParser(const std::string& file, std::uint64_t dataBytes) : file_(file), dataBytes_(dataBytes) {}
+  HeaderParser(const std::string& file, std::uint64_t dataBytes)
+      : file_(file), dataBytes_(dataBytes) {}
 
   SafetensorsHeader parse(const std::string& json) {
     simdjson::dom::parser parser;
@@ -43,7 +44,8 @@ class HeaderParser {
     for (const auto [key, text] : object) {
       std::string_view string;
       if (text.get(string)) refuse("its __metadata__ holds something else than texts");
-      if (!header_.metadata.emplace(key, string).second) refuse("its __metadata__ has " + std::string(key) + " twice");
+      if (!header_.metadata.emplace(key, string).second)
+        refuse("its __metadata__ has " + std::string(key) + " twice");
     }
   }
 
@@ -61,7 +63,8 @@ class HeaderParser {
         tensor.end < tensor.begin || tensor.end > dataBytes_) {
       refuse("tensor " + tensor.name + " lies outside the file; the file is truncated or damaged");
     }
-    if (tensor.end - tensor.begin != bytes) refuse("tensor " + tensor.name + " has a size that does not fit its shape");
+    if (tensor.end - tensor.begin != bytes)
+      refuse("tensor " + tensor.name + " has a size that does not fit its shape");
     return tensor;
   }
 
@@ -73,12 +76,16 @@ class HeaderParser {
   }
 
   std::uint64_t parseShape(SafetensorsEntry& tensor, simdjson::dom::array dims) const {
-    if (dims.size() > static_cast<std::size_t>(kMaxRank)) refuse("tensor " + tensor.name + " has too many dimensions");
+    if (dims.size() > static_cast<std::size_t>(kMaxRank))
+      refuse("tensor " + tensor.name + " has too many dimensions");
     std::uint64_t bytes = itemSize(tensor.dtype);
     for (const auto dim : dims) {
       std::uint64_t size = 0;
-      // A tensor with a size of zero takes no bytes, but the other sizes must be possible all the same.
-      if (dim.get(size) || __builtin_mul_overflow(bytes, std::max<std::uint64_t>(size, 1), &bytes) || bytes > INT64_MAX)
+      // A tensor with a size of zero takes no bytes, but the other sizes must be possible all the
+      // same.
+      if (dim.get(size) ||
+          __builtin_mul_overflow(bytes, std::max<std::uint64_t>(size, 1), &bytes) ||
+          bytes > INT64_MAX)
         refuse("tensor " + tensor.name + " has an impossible shape");
       tensor.shape.push(static_cast<std::int64_t>(size));
     }
@@ -87,9 +94,10 @@ class HeaderParser {
 
   /// By their bytes; each byte is one tensor's.
   void order() {
-    std::sort(header_.tensors.begin(), header_.tensors.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
-      return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
-    });
+    std::sort(header_.tensors.begin(), header_.tensors.end(),
+              [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+                return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+              });
     std::uint64_t expected = 0;
     std::set<std::string_view> names;
     for (const SafetensorsEntry& tensor : header_.tensors) {
@@ -99,8 +107,8 @@ class HeaderParser {
       if (!names.insert(tensor.name).second) refuse("tensor " + tensor.name + " is there twice");
     }
     if (expected != dataBytes_) {
-      refuse("it holds " + std::to_string(dataBytes_) + " bytes of tensors, but its header describes " +
-             std::to_string(expected));
+      refuse("it holds " + std::to_string(dataBytes_) +
+             " bytes of tensors, but its header describes " + std::to_string(expected));
     }
   }
 
@@ -121,13 +129,14 @@ std::uint64_t safetensorsHeaderBytes(const std::string& file,
   std::uint64_t bytes = 0;
   for (std::size_t i = raw.size(); i-- > 0;) bytes = bytes << 8 | raw[i];
   if (fileBytes < raw.size() || bytes > kMaxSafetensorsHeader || bytes > fileBytes - raw.size()) {
-    refuseSafetensors(
-        file, "its header should have " + std::to_string(bytes) + " bytes; it is not a safetensors file, or truncated");
+    refuseSafetensors(file, "its header should have " + std::to_string(bytes) +
+                                " bytes; it is not a safetensors file, or truncated");
   }
   return bytes;
 }
 
-SafetensorsHeader parseSafetensorsHeader(const std::string& file, const std::string& json, std::uint64_t dataBytes) {
+SafetensorsHeader parseSafetensorsHeader(const std::string& file, const std::string& json,
+                                         std::uint64_t dataBytes) {
   return HeaderParser(file, dataBytes).parse(json);
 }
 

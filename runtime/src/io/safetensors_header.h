@@ -11,11 +11,12 @@
 #include "lacuna/runtime/serialize.h"
 #include "lacuna/runtime/shape.h"
 
-/// The beginning of a file in the safetensors format: the length of a JSON object, and that object, which describes the
-/// bytes after it. Nothing here reads a file or makes a tensor.
+/// The beginning of a file in the safetensors format: the length of a JSON object, and that object,
+/// which describes the bytes after it. Nothing here reads a file or makes a tensor.
 namespace lacuna::rt {
 
-inline constexpr const char* kSafetensorsTypes[kDTypeCount] = {"F32", "F64", "BF16", "F16", "I32", "I64", "U8", "BOOL"};
+inline constexpr const char* kSafetensorsTypes[kDTypeCount] = {"F32", "F64", "BF16", "F16",
+                                                               "I32", "I64", "U8",   "BOOL"};
 inline constexpr std::uint64_t kMaxSafetensorsHeader = 100'000'000;  ///< the format's own limit
 inline constexpr std::size_t kSafetensorsLengthBytes = 8;
 
@@ -28,7 +29,8 @@ struct SafetensorsEntry {
 };
 
 struct SafetensorsHeader {
-  std::vector<SafetensorsEntry> tensors;  ///< in the order of their bytes; together they are all there are
+  std::vector<SafetensorsEntry>
+      tensors;  ///< in the order of their bytes; together they are all there are
   Metadata metadata;
 };
 
@@ -36,12 +38,13 @@ struct SafetensorsHeader {
 [[noreturn]] void refuseSafetensors(const std::string& file, const std::string& why);
 
 /// Length of the JSON, by the first bytes of a file of this size.
-[[nodiscard]] std::uint64_t safetensorsHeaderBytes(const std::string& file,
-                                                   const std::array<unsigned char, kSafetensorsLengthBytes>& raw,
-                                                   std::uint64_t fileBytes);
+[[nodiscard]] std::uint64_t safetensorsHeaderBytes(
+    const std::string& file, const std::array<unsigned char, kSafetensorsLengthBytes>& raw,
+    std::uint64_t fileBytes);
 
 /// The JSON's description of the `dataBytes` after it; `file` is named in every complaint.
-[[nodiscard]] SafetensorsHeader parseSafetensorsHeader(const std::string& file, const std::string& json,
+[[nodiscard]] SafetensorsHeader parseSafetensorsHeader(const std::string& file,
+                                                       const std::string& json,
                                                        std::uint64_t dataBytes);
 
 }  // namespace lacuna::rt

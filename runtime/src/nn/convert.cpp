@@ -15,9 +15,12 @@ namespace {
 void checkConverts(const Module::Named& named) {
   const TensorImpl& impl = *named.tensor.impl();
   if (impl.autograd && impl.autograd->accumulate != nullptr)
-    refuse(named.name, "waits for a backward in its present type; run that, or drop the loss, first");
+    refuse(named.name,
+           "waits for a backward in its present type; run that, or drop the loss, first");
   if (impl.storage->useCount() > 1)
-    refuse(named.name, "shares its memory with another tensor, which would stay as it is; drop or clone() that first");
+    refuse(named.name,
+           "shares its memory with another tensor, which would stay as it is; drop or clone() that "
+           "first");
 }
 
 /// All handles of the parameter see the new values.
@@ -31,13 +34,15 @@ void convert(const Tensor& parameter, DType type) {
   impl.offset = 0;
   impl.contiguous = true;
   impl.dtype = type;
-  if (impl.autograd && impl.autograd->grad.defined()) impl.autograd->grad = impl.autograd->grad.to(type);
+  if (impl.autograd && impl.autograd->grad.defined())
+    impl.autograd->grad = impl.autograd->grad.to(type);
 }
 
 }  // namespace
 
 void Module::to(DType type) {
-  if (!isFloating(type)) fail("Module::to", std::string("parameters need a floating type, not ") + name(type));
+  if (!isFloating(type))
+    fail("Module::to", std::string("parameters need a floating type, not ") + name(type));
   const NoGrad guard;
   const std::vector<Named> all = namedParameters();
   for (const Named& named : all) {

@@ -15,32 +15,34 @@ double boundOf(std::int64_t fanIn) {
 
 void checkGroups(const char* op, std::int64_t in, std::int64_t out, std::int64_t groups) {
   if (groups < 1 || in % groups != 0 || out % groups != 0) {
-    fail(op, std::to_string(groups) + " groups of " + std::to_string(in) + " input and " + std::to_string(out) +
-                 " output channels");
+    fail(op, std::to_string(groups) + " groups of " + std::to_string(in) + " input and " +
+                 std::to_string(out) + " output channels");
   }
 }
 
 }  // namespace
 
-Conv2d::Conv2d(std::int64_t in, std::int64_t out, Extent window, Conv2dOptions convolution, bool withBias,
-               Options options)
+Conv2d::Conv2d(std::int64_t in, std::int64_t out, Extent window, Conv2dOptions convolution,
+               bool withBias, Options options)
     : convolution_(convolution) {
   checkGroups("Conv2d", in, out, convolution.groups);
   const std::int64_t perGroup = in / convolution.groups;
   const double bound = boundOf(perGroup * window.height * window.width);
-  weight =
-      addParameter("weight", uniformParameter("weight", {out, perGroup, window.height, window.width}, bound, options));
+  weight = addParameter(
+      "weight",
+      uniformParameter("weight", {out, perGroup, window.height, window.width}, bound, options));
   if (withBias) bias = addParameter("bias", uniformParameter("bias", {out}, bound, options));
 }
 
-ConvTranspose2d::ConvTranspose2d(std::int64_t in, std::int64_t out, Extent window, ConvTranspose2dOptions convolution,
-                                 bool withBias, Options options)
+ConvTranspose2d::ConvTranspose2d(std::int64_t in, std::int64_t out, Extent window,
+                                 ConvTranspose2dOptions convolution, bool withBias, Options options)
     : convolution_(convolution) {
   checkGroups("ConvTranspose2d", in, out, convolution.groups);
   const std::int64_t perGroup = out / convolution.groups;
   const double bound = boundOf(perGroup * window.height * window.width);
-  weight =
-      addParameter("weight", uniformParameter("weight", {in, perGroup, window.height, window.width}, bound, options));
+  weight = addParameter(
+      "weight",
+      uniformParameter("weight", {in, perGroup, window.height, window.width}, bound, options));
   if (withBias) bias = addParameter("bias", uniformParameter("bias", {out}, bound, options));
 }
 
@@ -56,14 +58,16 @@ BatchNorm::BatchNorm(std::int64_t channels, BatchNormOptions norm, Options optio
 
 void BatchNorm::checkRank(const Tensor& x, int least, int most) const {
   if (x.rank() < least || x.rank() > most) {
-    fail(kind(), "input " + x.shape().toString() + " has " + std::to_string(x.rank()) + " dimensions, not " +
-                     std::to_string(least) + (most != least ? " or " + std::to_string(most) : ""));
+    fail(kind(), "input " + x.shape().toString() + " has " + std::to_string(x.rank()) +
+                     " dimensions, not " + std::to_string(least) +
+                     (most != least ? " or " + std::to_string(most) : ""));
   }
 }
 
 Tensor BatchNorm::forward(const Tensor& x) {
   const bool fromBatch = training() || !norm_.runningStats;
-  return batchNorm(x, weight, bias, runningMean, runningVar, fromBatch, norm_.momentum, norm_.epsilon);
+  return batchNorm(x, weight, bias, runningMean, runningVar, fromBatch, norm_.momentum,
+                   norm_.epsilon);
 }
 
 Tensor BatchNorm1d::forward(const Tensor& x) {
@@ -83,7 +87,8 @@ GroupNorm::GroupNorm(std::int64_t groups, std::int64_t channels, double epsilon,
   bias = addParameter("bias", filledParameter("bias", {channels}, 0, options));
 }
 
-InstanceNorm::InstanceNorm(std::int64_t channels, double epsilon, bool affine, Options options) : epsilon_(epsilon) {
+InstanceNorm::InstanceNorm(std::int64_t channels, double epsilon, bool affine, Options options)
+    : epsilon_(epsilon) {
   if (!affine) return;
   weight = addParameter("weight", filledParameter("weight", {channels}, 1, options));
   bias = addParameter("bias", filledParameter("bias", {channels}, 0, options));

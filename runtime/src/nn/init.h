@@ -9,7 +9,8 @@
 /// First values of parameters; their memory has the role and the name from the start.
 namespace lacuna::rt::nn {
 
-inline Tensor uniformParameter(const char* name, const Shape& shape, double bound, Options options) {
+inline Tensor uniformParameter(const char* name, const Shape& shape, double bound,
+                               Options options) {
   options.role = Role::Parameter;
   const instrument::TensorName naming(name);
   return uniform(shape, -bound, bound, options);

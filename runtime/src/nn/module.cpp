@@ -49,7 +49,8 @@ Tensor withAmpAsSet(Run&& run) {
 }  // namespace
 
 Tensor Module::operator()(const Tensor& x) {
-  if (!tInsideModule && instrument::settingOf("amp") && training_ && GradMode::enabled()) [[unlikely]]
+  if (!tInsideModule && instrument::settingOf("amp") && training_ && GradMode::enabled())
+      [[unlikely]]
     return withAmpAsSet([&] { return (*this)(x); });
   const void* name = rangeName();
   if (name == nullptr) [[likely]]
@@ -65,7 +66,8 @@ Tensor Module::run(const Tensor& x) {
 }
 
 void Module::collect(const std::string& prefix, bool buffers, std::vector<Named>& out) const {
-  for (const Slot& slot : buffers ? buffers_ : parameters_) out.push_back({prefix + slot.name, *slot.tensor});
+  for (const Slot& slot : buffers ? buffers_ : parameters_)
+    out.push_back({prefix + slot.name, *slot.tensor});
   for (const auto& [name, child] : children_) child->collect(prefix + name + ".", buffers, out);
 }
 
@@ -73,7 +75,9 @@ namespace {
 
 std::vector<Module::Named> eachOnce(std::vector<Module::Named> all) {
   std::unordered_set<const TensorImpl*> seen;
-  std::erase_if(all, [&seen](const Module::Named& named) { return !seen.insert(named.tensor.impl()).second; });
+  std::erase_if(all, [&seen](const Module::Named& named) {
+    return !seen.insert(named.tensor.impl()).second;
+  });
   return all;
 }
 
@@ -126,7 +130,8 @@ void Module::nameTree(const std::string& root) {
 void Module::checkTensorName(const char* op, std::string_view name) const {
   for (const auto* slots : {&parameters_, &buffers_}) {
     for (const Slot& slot : *slots) {
-      if (slot.name == name) fail(op, "the module has a parameter or a buffer '" + std::string(name) + "' already");
+      if (slot.name == name)
+        fail(op, "the module has a parameter or a buffer '" + std::string(name) + "' already");
     }
   }
 }

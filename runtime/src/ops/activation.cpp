@@ -37,13 +37,16 @@ Tensor leakyRelu(Tensor x, double slope, double gain) {
   needsDefined("leaky_relu", "x", x);
   static const OpInfo kInfo{"leaky_relu", leakyReluBackward};
   if (gain <= 0) fail("leaky_relu", "the gain " + std::to_string(gain) + " must be positive");
-  if (!isFloating(x.dtype())) fail("leaky_relu", std::string("needs a floating type, not ") + name(x.dtype()));
+  if (!isFloating(x.dtype()))
+    fail("leaky_relu", std::string("needs a floating type, not ") + name(x.dtype()));
   if (!isDense(x)) x = x.contiguous();
   Op op(kInfo, {&x});
   const bool keepsInput = op.needsGrad() && slope <= 0;
   Tensor y = keepsInput ? emptyLike(x) : op.donateOrEmptyLike(x);
   op.launch(x.device(), {x.sizeBytes() + y.sizeBytes(), static_cast<std::uint64_t>(x.numel())},
-            [to = viewOf(y), from = viewOf(x), slope, gain] { kernel::leakyRelu(to, from, slope, gain); });
+            [to = viewOf(y), from = viewOf(x), slope, gain] {
+              kernel::leakyRelu(to, from, slope, gain);
+            });
   if (Node* node = op.record({&x}, {&y})) {
     node->doubles = {slope, gain};
     if (keepsInput) {

@@ -19,7 +19,8 @@ using kernel::AttentionArguments;
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-/// [.., time, features] as [batch, heads, time, features]; without history. `lead` is what stands before time.
+/// [.., time, features] as [batch, heads, time, features]; without history. `lead` is what stands
+/// before time.
 View fourDimensions(const Tensor& x, const Shape& lead) {
   View view = viewOf(x);
   view.shape = view.strides = Shape{};
@@ -58,8 +59,8 @@ View maskView(const Tensor& mask, const Tensor& query, const Tensor& key) {
   return fourDimensions(mask.detach().expand(shape), leadOf(query));
 }
 
-/// Memory for a result shaped like x. Where x has its heads side by side in memory, so has the result: then joining
-/// the heads again needs no copy.
+/// Memory for a result shaped like x. Where x has its heads side by side in memory, so has the
+/// result: then joining the heads again needs no copy.
 Tensor emptyLikeHeads(const Shape& shape, const Tensor& x) {
   const Options options{x.dtype(), x.device()};
   if (shape.rank() != 4 || x.strides()[1] >= x.strides()[2]) return empty(shape, options);
@@ -75,8 +76,8 @@ Tensor workspaceOn(Device device, const Bytes& bytes) {
 
 Tensor hideLater(const Tensor& scores) {
   const Options options{DType::I64, scores.device()};
-  const Tensor later =
-      less(arange(scores.size(-2), options).unsqueeze(1), arange(scores.size(-1), options).unsqueeze(0));
+  const Tensor later = less(arange(scores.size(-2), options).unsqueeze(1),
+                            arange(scores.size(-1), options).unsqueeze(0));
   return where(later, full({}, kHidden, {scores.dtype(), scores.device()}), scores);
 }
 
@@ -96,8 +97,8 @@ Tensor addedBy(const Tensor& mask, DType type) {
   return where(mask.detach(), zeros({}, like), full({}, kHidden, like));
 }
 
-// The saved tensors: query, key and sums; value and output where the gradient of the query or the key is needed, as it
-// alone depends on them; and the mask, if there is one.
+// The saved tensors: query, key and sums; value and output where the gradient of the query or the
+// key is needed, as it alone depends on them; and the mask, if there is one.
 constexpr std::size_t kSums = 2;
 constexpr std::size_t kValue = 3;
 constexpr std::size_t kOutput = 4;
@@ -111,8 +112,8 @@ Tensor keptMask(Node& n) {
   return n.saved.size() > slot ? n.unpack(slot) : Tensor();
 }
 
-/// The gradients as differentiable operators, for gradients of gradients. 16-bit types compute in f32, as without
-/// recording.
+/// The gradients as differentiable operators, for gradients of gradients. 16-bit types compute in
+/// f32, as without recording.
 void recordedAttentionBackward(Node& n, const Tensor& gradOut, Tensor* out) {
   const Tensor given = n.unpack(0);
   const DType type = wideType(given.dtype());
@@ -138,8 +139,10 @@ Work gradientWork(const Node& n, const Tensor& gradOut, const Tensor& key) {
   std::uint64_t written = 0;
   for (std::size_t i = 0; i < 3; ++i) written += n.wanted(i) ? 1U : 0U;
   const bool ofScores = n.wanted(0) || n.wanted(1);
-  const auto product = static_cast<std::uint64_t>(gradOut.numel()) * static_cast<std::uint64_t>(key.size(-2)) * 2;
-  return {gradOut.sizeBytes() * ((ofScores ? 5U : 3U) + written), product * ((ofScores ? 2U : 1U) + written)};
+  const auto product =
+      static_cast<std::uint64_t>(gradOut.numel()) * static_cast<std::uint64_t>(key.size(-2)) * 2;
+  return {gradOut.sizeBytes() * ((ofScores ? 5U : 3U) + written),
+          product * ((ofScores ? 2U : 1U) + written)};
 }
 
 void attentionBackward(Node& n, const Tensor* g, Tensor* out) {
@@ -158,56 +161,70 @@ void attentionBackward(Node& n, const Tensor* g, Tensor* out) {
   if (n.wanted(0)) out[0] = emptyLikeHeads(query.shape(), query);
   if (n.wanted(1)) out[1] = emptyLikeHeads(key.shape(), key);
   if (n.wanted(2)) out[2] = emptyLikeHeads(valueShape, value.defined() ? value : key);
-  const auto viewOrNothing = [&lead](const Tensor& x) { return x.defined() ? fourDimensions(x, lead) : View{}; };
+  const auto viewOrNothing = [&lead](const Tensor& x) {
+    return x.defined() ? fourDimensions(x, lead) : View{};
+  };
   const AttentionArguments arguments{n.doubles[0], n.ints[0] != 0};
-  const View gradOut = fourDimensions(g[0], lead), q = fourDimensions(query, lead), k = fourDimensions(key, lead);
-  const Tensor workspace = workspaceOn(g[0].device(), [&] { return kernel::attentionGradWorkspace(gradOut, q, k); });
-  op.launch(g[0].device(), gradientWork(n, g[0], key),
-            [grads = kernel::AttentionGradients{viewOrNothing(out[0]), viewOrNothing(out[1]), viewOrNothing(out[2])},
-             gradOut, held = viewOrNothing(result), s = viewOf(sums), q, k, v = viewOrNothing(value),
-             m = maskView(mask, query, key), arguments, memory = viewOrNone(workspace)] {
-              kernel::attentionGrad(grads, gradOut, held, s, q, k, v, m, arguments, memory);
-            });
+  const View gradOut = fourDimensions(g[0], lead), q = fourDimensions(query, lead),
+             k = fourDimensions(key, lead);
+  const Tensor workspace =
+      workspaceOn(g[0].device(), [&] { return kernel::attentionGradWorkspace(gradOut, q, k); });
+  op.launch(
+      g[0].device(), gradientWork(n, g[0], key),
+      [grads = kernel::AttentionGradients{viewOrNothing(out[0]), viewOrNothing(out[1]),
+                                          viewOrNothing(out[2])},
+       gradOut, held = viewOrNothing(result), s = viewOf(sums), q, k, v = viewOrNothing(value),
+       m = maskView(mask, query, key), arguments, memory = viewOrNone(workspace)] {
+        kernel::attentionGrad(grads, gradOut, held, s, q, k, v, m, arguments, memory);
+      });
 }
 
-void check(const Op& op, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) {
+void check(const Op& op, const Tensor& query, const Tensor& key, const Tensor& value,
+           const Tensor& mask) {
   const auto shapes = [&] {
     return "query " + query.shape().toString() + ", key " + key.shape().toString() + ", value " +
            value.shape().toString();
   };
-  if (query.rank() < 2 || query.rank() != key.rank() || key.rank() != value.rank() || leadOf(query) != leadOf(key) ||
-      leadOf(key) != leadOf(value) || query.size(-1) != key.size(-1) || key.size(-2) != value.size(-2)) {
-    op.fail(shapes() + " do not fit: they must be [..,time,features], keys as long as queries and as many as values");
+  if (query.rank() < 2 || query.rank() != key.rank() || key.rank() != value.rank() ||
+      leadOf(query) != leadOf(key) || leadOf(key) != leadOf(value) ||
+      query.size(-1) != key.size(-1) || key.size(-2) != value.size(-2)) {
+    op.fail(shapes() +
+            " do not fit: they must be [..,time,features], keys as long as queries and as many as "
+            "values");
   }
   if (query.dtype() != key.dtype() || key.dtype() != value.dtype() || !isFloating(query.dtype()))
-    op.fail(std::string("query is ") + name(query.dtype()) + ", key " + name(key.dtype()) + ", value " +
-            name(value.dtype()) + "; they must be the same floating type");
+    op.fail(std::string("query is ") + name(query.dtype()) + ", key " + name(key.dtype()) +
+            ", value " + name(value.dtype()) + "; they must be the same floating type");
   if (query.device() != key.device() || key.device() != value.device())
-    op.fail("query is on " + toString(query.device()) + ", key on " + toString(key.device()) + ", value on " +
-            toString(value.device()));
+    op.fail("query is on " + toString(query.device()) + ", key on " + toString(key.device()) +
+            ", value on " + toString(value.device()));
   if (!mask.defined()) return;
   Shape scores = leadOf(query);
   scores.push(query.size(-2));
   scores.push(key.size(-2));
   if (!stretchesTo(mask.shape(), scores))
-    op.fail("the mask " + mask.shape().toString() + " does not stretch to the scores " + scores.toString());
+    op.fail("the mask " + mask.shape().toString() + " does not stretch to the scores " +
+            scores.toString());
   if (mask.device() != query.device())
     op.fail("query is on " + toString(query.device()) + ", the mask on " + toString(mask.device()));
   if (mask.dtype() != DType::Bool && !isFloating(mask.dtype()))
-    op.fail(std::string("the mask is ") + name(mask.dtype()) + "; it must be bool (true is seen) or floating (added)");
+    op.fail(std::string("the mask is ") + name(mask.dtype()) +
+            "; it must be bool (true is seen) or floating (added)");
   if (mask.requiresGrad() && recording()) op.fail("the mask has no gradient; detach it");
 }
 
 }  // namespace
 
-Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, bool causal,
-                 double scale) {
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                 bool causal, double scale) {
   needsDefined("attention", "query, key, value", query, key, value);
   static const OpInfo kInfo{"attention", attentionBackward};
   if (takesShort(query, key, value)) [[unlikely]]
     return attention(shortOf(query), shortOf(key), shortOf(value), mask, causal, scale);
   if (query.rank() > 4 && key.rank() == query.rank() && value.rank() == query.rank()) {
-    if (mask.defined()) fail("attention", "a mask is taken for up to four dimensions, not " + query.shape().toString());
+    if (mask.defined())
+      fail("attention",
+           "a mask is taken for up to four dimensions, not " + query.shape().toString());
     const auto flat = [](const Tensor& x) { return x.reshape({1, -1, x.size(-2), x.size(-1)}); };
     Shape shape = query.shape();
     shape[shape.rank() - 1] = value.size(-1);
@@ -224,12 +241,17 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   Tensor out = emptyLikeHeads(shape, query);
   const auto width = static_cast<double>(std::max<std::int64_t>(1, query.size(-1)));
   const AttentionArguments arguments{scale != 0 ? scale : 1 / std::sqrt(width), causal};
-  const auto products = static_cast<std::uint64_t>(out.numel()) * static_cast<std::uint64_t>(key.size(-2));
-  const View q = fourDimensions(query, lead), k = fourDimensions(key, lead), v = fourDimensions(value, lead);
-  const Tensor workspace = workspaceOn(query.device(), [&] { return kernel::attentionWorkspace(q, k, v); });
+  const auto products =
+      static_cast<std::uint64_t>(out.numel()) * static_cast<std::uint64_t>(key.size(-2));
+  const View q = fourDimensions(query, lead), k = fourDimensions(key, lead),
+             v = fourDimensions(value, lead);
+  const Tensor workspace =
+      workspaceOn(query.device(), [&] { return kernel::attentionWorkspace(q, k, v); });
   op.launch(query.device(), {out.sizeBytes() * 4, products * 4},
-            [o = fourDimensions(out, lead), s = viewOf(sums), q, k, v, m = maskView(added, query, key), arguments,
-             memory = viewOrNone(workspace)] { kernel::attention(o, s, q, k, v, m, arguments, memory); });
+            [o = fourDimensions(out, lead), s = viewOf(sums), q, k, v,
+             m = maskView(added, query, key), arguments, memory = viewOrNone(workspace)] {
+              kernel::attention(o, s, q, k, v, m, arguments, memory);
+            });
   if (Node* node = op.record({&query, &key, &value}, {&out})) {
     node->doubles[0] = arguments.scale;
     node->ints[0] = causal ? 1 : 0;

@@ -33,8 +33,8 @@ Shape channelShape(const Tensor& x) {
   return shape;
 }
 
-/// The gradients as differentiable operators, for gradients of gradients. 16-bit types compute in f32, as without
-/// recording.
+/// The gradients as differentiable operators, for gradients of gradients. 16-bit types compute in
+/// f32, as without recording.
 void recordedBatchNormBackward(Node& n, const Tensor& gradY, Tensor* out) {
   const Tensor given = n.unpack(0);
   const Tensor x = given.to(wideType(given.dtype()));
@@ -58,7 +58,9 @@ void recordedBatchNormBackward(Node& n, const Tensor& gradY, Tensor* out) {
   if (n.wanted(2)) out[2] = sum(g, dims).to(static_cast<DType>(n.ints[2]));
   if (!n.wanted(0)) return;
   const Tensor dy = weight.defined() ? mul(g, weight.to(x.dtype()).view(shape)) : g;
-  const Tensor rest = training ? dy - mean(dy, dims, true) - mul(standard, mean(mul(dy, standard), dims, true)) : dy;
+  const Tensor rest =
+      training ? dy - mean(dy, dims, true) - mul(standard, mean(mul(dy, standard), dims, true))
+               : dy;
   out[0] = mul(rest, rstd).to(given.dtype());
 }
 
@@ -76,9 +78,11 @@ void batchNormBackward(Node& n, const Tensor* g, Tensor* out) {
   const Tensor gradBias = empty({x.size(1)}, {type, x.device()});
   op.launch(
       x.device(), {x.sizeBytes() * 5, static_cast<std::uint64_t>(x.numel()) * 8},
-      [dx = viewOrNone(gradX), dw = viewOf(gradWeight), db = viewOf(gradBias), dy = viewOf(gradY), in = viewOf(x),
-       mean = viewOf(n.unpack(1)), rstd = viewOf(n.unpack(2)), w = viewOrNone(scale), layout = layoutOf(x),
-       training = n.ints[0] != 0] { kernel::batchNormGrad(dx, dw, db, dy, in, mean, rstd, w, layout, training); });
+      [dx = viewOrNone(gradX), dw = viewOf(gradWeight), db = viewOf(gradBias), dy = viewOf(gradY),
+       in = viewOf(x), mean = viewOf(n.unpack(1)), rstd = viewOf(n.unpack(2)),
+       w = viewOrNone(scale), layout = layoutOf(x), training = n.ints[0] != 0] {
+        kernel::batchNormGrad(dx, dw, db, dy, in, mean, rstd, w, layout, training);
+      });
   out[0] = gradX;
   if (n.wanted(1)) out[1] = gradWeight.to(weight.dtype());
   if (n.wanted(2)) out[2] = gradBias.to(static_cast<DType>(n.ints[2]));
@@ -87,9 +91,11 @@ void batchNormBackward(Node& n, const Tensor* g, Tensor* out) {
 void checkChannels(const Op& op, const Tensor& x, const Tensor& values, const char* what) {
   if (!values.defined()) return;
   if (values.shape() != Shape{x.size(1)})
-    op.fail(std::string(what) + " " + values.shape().toString() + " for the channels of " + x.shape().toString());
+    op.fail(std::string(what) + " " + values.shape().toString() + " for the channels of " +
+            x.shape().toString());
   if (values.device() != x.device())
-    op.fail(std::string(what) + " is on " + toString(values.device()) + ", the input on " + toString(x.device()));
+    op.fail(std::string(what) + " is on " + toString(values.device()) + ", the input on " +
+            toString(x.device()));
   if (!isFloating(values.dtype())) op.fail(std::string(what) + " is " + name(values.dtype()));
 }
 
@@ -97,42 +103,49 @@ struct Statistics {
   Tensor mean, rstd;
 };
 
-Statistics fromBatch(const Op& op, const Tensor& x, const Tensor& runningMean, const Tensor& runningVar,
-                     double momentum, double epsilon) {
+Statistics fromBatch(const Op& op, const Tensor& x, const Tensor& runningMean,
+                     const Tensor& runningVar, double momentum, double epsilon) {
   const ChannelLayout layout = layoutOf(x);
   if (layout.rows * layout.inner < 2)
     op.fail("training needs more than one value per channel, not " + x.shape().toString());
   const Options options{wideType(x.dtype()), x.device()};
   const Statistics out{empty({x.size(1)}, options), empty({x.size(1)}, options)};
   // Run again for the backward, it has moved them already.
-  const Tensor moved[] = {replaying() ? Tensor() : runningMean, replaying() ? Tensor() : runningVar};
+  const Tensor moved[] = {replaying() ? Tensor() : runningMean,
+                          replaying() ? Tensor() : runningVar};
   for (const Tensor& running : moved) {
     if (running.defined()) bumpVersion(running);
   }
   op.launch(x.device(), {x.sizeBytes(), static_cast<std::uint64_t>(x.numel()) * 4},
             [mean = viewOf(out.mean), rstd = viewOf(out.rstd), keepMean = viewOrNone(moved[0]),
-             keepVar = viewOrNone(moved[1]), in = viewOf(x), layout, momentum,
-             epsilon] { kernel::batchNormStatistics(mean, rstd, keepMean, keepVar, in, layout, momentum, epsilon); });
+             keepVar = viewOrNone(moved[1]), in = viewOf(x), layout, momentum, epsilon] {
+              kernel::batchNormStatistics(mean, rstd, keepMean, keepVar, in, layout, momentum,
+                                          epsilon);
+            });
   return out;
 }
 
-Statistics fromRunning(const Op& op, const Tensor& x, const Tensor& runningMean, const Tensor& runningVar,
-                       double epsilon) {
+Statistics fromRunning(const Op& op, const Tensor& x, const Tensor& runningMean,
+                       const Tensor& runningVar, double epsilon) {
   if (!runningMean.defined() || !runningVar.defined())
-    op.fail("running statistics are needed outside training, for the channels of " + x.shape().toString());
+    op.fail("running statistics are needed outside training, for the channels of " +
+            x.shape().toString());
   const DType type = wideType(x.dtype());
   // Copies: the running statistics may move on before a backward.
   const Tensor variance = runningVar.detach().to(type).contiguous();
-  const Statistics out{runningMean.detach().to(type).clone(), empty({x.size(1)}, {type, x.device()})};
-  op.launch(x.device(), {},
-            [rstd = viewOf(out.rstd), v = viewOf(variance), epsilon] { kernel::inverseDeviation(rstd, v, epsilon); });
+  const Statistics out{runningMean.detach().to(type).clone(),
+                       empty({x.size(1)}, {type, x.device()})};
+  op.launch(x.device(), {}, [rstd = viewOf(out.rstd), v = viewOf(variance), epsilon] {
+    kernel::inverseDeviation(rstd, v, epsilon);
+  });
   return out;
 }
 
 }  // namespace
 
-Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& runningMean,
-                 const Tensor& runningVar, bool training, double momentum, double epsilon) {
+Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                 const Tensor& runningMean, const Tensor& runningVar, bool training,
+                 double momentum, double epsilon) {
   needsDefined("batch_norm", "x", x);
   static const OpInfo kInfo{"batch_norm", batchNormBackward};
   Op op(kInfo, {&x, &weight, &bias});
@@ -149,10 +162,10 @@ Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, cons
   const Tensor scale = weight.defined() ? weight.detach().to(type).contiguous() : Tensor();
   const Tensor shift = bias.defined() ? bias.detach().to(type).contiguous() : Tensor();
   Tensor out = emptyLike(in);
-  op.launch(
-      x.device(), {x.sizeBytes() * 2, static_cast<std::uint64_t>(x.numel()) * 2},
-      [y = viewOf(out), from = viewOf(in), mean = viewOf(used.mean), rstd = viewOf(used.rstd), w = viewOrNone(scale),
-       b = viewOrNone(shift), layout = layoutOf(in)] { kernel::batchNormApply(y, from, mean, rstd, w, b, layout); });
+  op.launch(x.device(), {x.sizeBytes() * 2, static_cast<std::uint64_t>(x.numel()) * 2},
+            [y = viewOf(out), from = viewOf(in), mean = viewOf(used.mean), rstd = viewOf(used.rstd),
+             w = viewOrNone(scale), b = viewOrNone(shift),
+             layout = layoutOf(in)] { kernel::batchNormApply(y, from, mean, rstd, w, b, layout); });
   if (Node* node = op.record({&x, &weight, &bias}, {&out})) {
     node->ints = {training ? 1 : 0, weight.defined() ? 1 : 0,
                   static_cast<std::int64_t>(bias.defined() ? bias.dtype() : x.dtype())};

@@ -62,7 +62,8 @@ Autocast::Autocast(bool on) : before_(std::exchange(tAutocast, on)), typeBefore_
   instrument::reportSwitch(instrument::OwnKnob::Amp, true);
 }
 Autocast::Autocast(DType type) : before_(tAutocast), typeBefore_(tAutocastType) {
-  if (!isShort(type)) fail("Autocast", std::string("products in ") + name(type) + "; choose bf16 or f16");
+  if (!isShort(type))
+    fail("Autocast", std::string("products in ") + name(type) + "; choose bf16 or f16");
   tAutocast = true;
   tAutocastType = type;
   instrument::reportKnob(instrument::OwnKnob::Amp, type == DType::BF16 ? "on" : name(type));

@@ -17,7 +17,8 @@ using kernel::Unary;
 
 namespace {
 
-/// Elementwise work on memory that is one row for all operands: a task of few bytes, whatever the rank.
+/// Elementwise work on memory that is one row for all operands: a task of few bytes, whatever the
+/// rank.
 struct BinaryRow {
   void* to;
   void* x;
@@ -31,7 +32,8 @@ struct BinaryRow {
   void launch(const Op& op, Device device) const {
     const auto bytes = static_cast<std::uint64_t>(count) * itemSize(dtype);
     op.launch(device,
-              {3 * bytes, static_cast<std::uint64_t>(count), LACUNA_RT_EXECUTION_COMPUTE, count <= kernel::kSmallRow},
+              {3 * bytes, static_cast<std::uint64_t>(count), LACUNA_RT_EXECUTION_COMPUTE,
+               count <= kernel::kSmallRow},
               *this);
   }
 };
@@ -57,7 +59,8 @@ bool takesIntegers(Unary kind) {
   }
 }
 
-/// Fails for bool: what arithmetic would make of it (the negative of true is true) is hardly ever meant.
+/// Fails for bool: what arithmetic would make of it (the negative of true is true) is hardly ever
+/// meant.
 void checkNumbers(const char* op, DType type) {
   if (type == DType::Bool) fail(op, "needs numbers, not bool; convert it first");
 }
@@ -66,13 +69,16 @@ bool isWhole(double number) {
   return std::trunc(number) == number && std::isfinite(number);
 }
 
-/// Fails where `number` has no place among the integers of `type`; a negative one wraps, also where there is no sign.
+/// Fails where `number` has no place among the integers of `type`; a negative one wraps, also where
+/// there is no sign.
 void checkFits(const char* op, double number, DType type) {
   const double limit = type == DType::U8 ? 0x1p8 : type == DType::I32 ? 0x1p31 : 0x1p63;
-  if (!(std::abs(number) < limit)) fail(op, std::to_string(number) + " does not fit into " + name(type));
+  if (!(std::abs(number) < limit))
+    fail(op, std::to_string(number) + " does not fit into " + name(type));
 }
 
-/// `x` in a type in which it can be put together with a number, `whole` or not; the type of the result.
+/// `x` in a type in which it can be put together with a number, `whole` or not; the type of the
+/// result.
 Tensor meeting(Tensor x, bool whole) {
   if (isFloating(x.dtype())) return x;
   if (!whole) return x.to(DType::F32);
@@ -91,14 +97,15 @@ Tensor meeting(const char* op, const Tensor& x, double number) {
 void checkMeets(const Op& op, const Tensor& x, double number) {
   if (isFloating(x.dtype())) return;
   if (!isWhole(number) || x.dtype() == DType::Bool)
-    op.fail(std::to_string(number) + " in place on " + name(x.dtype()) + " would be cut off; convert it first");
+    op.fail(std::to_string(number) + " in place on " + name(x.dtype()) +
+            " would be cut off; convert it first");
   checkFits(op.name(), number, x.dtype());
 }
 
 void checkKeepsFraction(const char* op, const Tensor& x, const Tensor& other) {
   if (isFloating(other.dtype()) && !isFloating(x.dtype()))
-    fail(op,
-         std::string(name(other.dtype())) + " in place on " + name(x.dtype()) + " would be cut off; convert it first");
+    fail(op, std::string(name(other.dtype())) + " in place on " + name(x.dtype()) +
+                 " would be cut off; convert it first");
 }
 
 /// As wideOf(), without another handle.
@@ -108,7 +115,8 @@ Tensor widened(Tensor x) {
   return x.to(DType::F32);
 }
 
-// NOLINTNEXTLINE(performance-unnecessary-value-param): the last handle of x lends the result its memory
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the last handle of x lends the result its
+// memory
 Tensor runUnary(const OpInfo& info, Unary kind, Tensor x, Keep keep, double p = 0, double q = 0) {
   needsDefined(info.name.text, "x", x);
   Op op(info, {&x});
@@ -117,9 +125,12 @@ Tensor runUnary(const OpInfo& info, Unary kind, Tensor x, Keep keep, double p = 
     op.fail(std::string("needs a floating type, not ") + name(x.dtype()));
   if (!test) checkNumbers(op.name(), x.dtype());
   const bool keepsInput = op.needsGrad() && keep == Keep::Input;
-  Tensor y = test ? empty(x.shape(), {DType::Bool, x.device()}) : keepsInput ? emptyLike(x) : op.donateOrEmptyLike(x);
-  op.launch(x.device(), {x.sizeBytes() + y.sizeBytes(), static_cast<std::uint64_t>(x.numel())},
-            [kind, to = viewOf(y), from = viewOf(x), p, q] { kernel::unary(kind, to, from, p, q); });
+  Tensor y = test         ? empty(x.shape(), {DType::Bool, x.device()})
+             : keepsInput ? emptyLike(x)
+                          : op.donateOrEmptyLike(x);
+  op.launch(
+      x.device(), {x.sizeBytes() + y.sizeBytes(), static_cast<std::uint64_t>(x.numel())},
+      [kind, to = viewOf(y), from = viewOf(x), p, q] { kernel::unary(kind, to, from, p, q); });
   if (test) return y;
   if (Node* node = op.record({&x}, {&y})) {
     node->doubles = {p, q, 0, 0};
@@ -134,13 +145,17 @@ Tensor launchBroadcast(const Op& op, Binary kind, const Tensor& a, const Tensor&
   sameDevice(op.name(), {&a, &b});
   const Shape shape = broadcast(op.name(), a.shape(), b.shape());
   Tensor out = emptyInOrderOf(shape, kernel::isComparison(kind) ? DType::Bool : a.dtype(), a, b);
-  op.launch(a.device(), {a.sizeBytes() + b.sizeBytes() + out.sizeBytes(), static_cast<std::uint64_t>(out.numel())},
-            [kind, to = viewOf(out), x = viewOf(a), y = viewOf(b), alpha] { kernel::binary(kind, to, x, y, alpha); });
+  op.launch(
+      a.device(),
+      {a.sizeBytes() + b.sizeBytes() + out.sizeBytes(), static_cast<std::uint64_t>(out.numel())},
+      [kind, to = viewOf(out), x = viewOf(a), y = viewOf(b), alpha] {
+        kernel::binary(kind, to, x, y, alpha);
+      });
   return out;
 }
 
-Tensor runBinary(const OpInfo& info, Binary kind, const Tensor& a, const Tensor& b, bool keepA, bool keepB,
-                 double alpha = 1) {
+Tensor runBinary(const OpInfo& info, Binary kind, const Tensor& a, const Tensor& b, bool keepA,
+                 bool keepB, double alpha = 1) {
   needsDefined(info.name.text, "a, b", a, b);
   if (a.dtype() != b.dtype()) {
     const DType type = promote(a.dtype(), b.dtype());
@@ -153,7 +168,13 @@ Tensor runBinary(const OpInfo& info, Binary kind, const Tensor& a, const Tensor&
   Tensor out;
   if (row) [[likely]] {
     out = emptyLikeFlat(*a.impl());
-    BinaryRow{dataOf(*out.impl()), usedData(*a.impl()), usedData(*b.impl()), out.numel(), alpha, kind, a.dtype()}
+    BinaryRow{dataOf(*out.impl()),
+              usedData(*a.impl()),
+              usedData(*b.impl()),
+              out.numel(),
+              alpha,
+              kind,
+              a.dtype()}
         .launch(op, a.device());
   } else {
     out = launchBroadcast(op, kind, a, b, alpha);
@@ -169,13 +190,15 @@ Tensor runBinary(const OpInfo& info, Binary kind, const Tensor& a, const Tensor&
 }
 
 /// gradient ∘ saved, in one pass; only for a backward that is not recorded itself.
-Tensor fused(const OpInfo& info, Binary kind, const Tensor& gradient, const Tensor& saved, double alpha = 1) {
+Tensor fused(const OpInfo& info, Binary kind, const Tensor& gradient, const Tensor& saved,
+             double alpha = 1) {
   return runBinary(info, kind, gradient, saved, false, false, alpha);
 }
 
 const OpInfo kFused{"elementwise_grad"};
 
-/// The tensor that takes a gradient's place where there is none. (Times zero, an infinite one would be NaN.)
+/// The tensor that takes a gradient's place where there is none. (Times zero, an infinite one would
+/// be NaN.)
 Tensor noneOf(const Tensor& gradient) {
   return zeros({}, {gradient.dtype(), gradient.device()});
 }
@@ -283,8 +306,8 @@ LACUNA_RT_BACKWARD(cosBackward) {
 LACUNA_RT_BACKWARD(erfBackward) {
   out[0] = mul(mul(g[0], exp(neg(square(n.unpack(0))))), 1.12837916709551257390);
 }
-/// gradient · slope(saved), from operators that have gradients themselves. 16-bit types compute in f32 and are rounded
-/// once, as fused() does it.
+/// gradient · slope(saved), from operators that have gradients themselves. 16-bit types compute in
+/// f32 and are rounded once, as fused() does it.
 template <class Slope>
 Tensor timesSlope(const Tensor& gradient, const Tensor& saved, const Slope& slope) {
   const DType type = wideType(saved.dtype());
@@ -293,17 +316,20 @@ Tensor timesSlope(const Tensor& gradient, const Tensor& saved, const Slope& slop
 }
 LACUNA_RT_BACKWARD(tanhBackward) {
   const Tensor y = n.unpack(0);
-  out[0] = recording() ? timesSlope(g[0], y, [](const Tensor& at) { return add(neg(square(at)), 1); })
-                       : fused(kFused, Binary::TanhGrad, g[0], y);
+  out[0] = recording()
+               ? timesSlope(g[0], y, [](const Tensor& at) { return add(neg(square(at)), 1); })
+               : fused(kFused, Binary::TanhGrad, g[0], y);
 }
 LACUNA_RT_BACKWARD(sigmoidBackward) {
   const Tensor y = n.unpack(0);
-  out[0] = recording() ? timesSlope(g[0], y, [](const Tensor& at) { return mul(at, add(neg(at), 1)); })
-                       : fused(kFused, Binary::SigmoidGrad, g[0], y);
+  out[0] = recording()
+               ? timesSlope(g[0], y, [](const Tensor& at) { return mul(at, add(neg(at), 1)); })
+               : fused(kFused, Binary::SigmoidGrad, g[0], y);
 }
 LACUNA_RT_BACKWARD(reluBackward) {
   const Tensor y = n.unpack(0);
-  out[0] = recording() ? where(greater(y, noneOf(y)), g[0], noneOf(g[0])) : fused(kFused, Binary::ReluGrad, g[0], y);
+  out[0] = recording() ? where(greater(y, noneOf(y)), g[0], noneOf(g[0]))
+                       : fused(kFused, Binary::ReluGrad, g[0], y);
 }
 /// The sign of the output is that of the input unless alpha is negative; then the input is kept.
 LACUNA_RT_BACKWARD(eluBackward) {
@@ -362,8 +388,8 @@ LACUNA_RT_BACKWARD(softplusBackward) {
 LACUNA_RT_BACKWARD(clampBackward) {
   const Tensor x = n.unpack(0);
   const Options options{x.dtype(), x.device()};
-  const Tensor inside =
-      logicalAnd(greaterEqual(x, full({}, n.doubles[0], options)), lessEqual(x, full({}, n.doubles[1], options)));
+  const Tensor inside = logicalAnd(greaterEqual(x, full({}, n.doubles[0], options)),
+                                   lessEqual(x, full({}, n.doubles[1], options)));
   out[0] = where(inside, g[0], noneOf(g[0]));
 }
 
@@ -374,7 +400,8 @@ Tensor add(const Tensor& a, const Tensor& b, double alpha) {
   static const OpInfo kInfo{"add", addBackward};
   if (alpha != 1 && isInteger(promote(a.dtype(), b.dtype()))) {
     if (!isWhole(alpha))
-      fail("add", "integers times " + std::to_string(alpha) + " would be cut off; convert them first");
+      fail("add",
+           "integers times " + std::to_string(alpha) + " would be cut off; convert them first");
     checkFits("add", alpha, promote(a.dtype(), b.dtype()));
   }
   return runBinary(kInfo, Binary::Add, a, b, false, false, alpha);
@@ -422,11 +449,16 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   if (condition.dtype() != DType::Bool)
     op.fail(std::string("the condition must be bool, not ") + name(condition.dtype()));
   sameDevice(op.name(), {&condition, &a, &b});
-  const Shape shape = broadcast(op.name(), condition.shape(), broadcast(op.name(), a.shape(), b.shape()));
-  const bool chosenLies = a.shape() == shape || b.shape() == shape;  // else the order is that of the condition
-  Tensor out = emptyInOrderOf(shape, a.dtype(), chosenLies ? a : condition, chosenLies ? b : condition);
+  const Shape shape =
+      broadcast(op.name(), condition.shape(), broadcast(op.name(), a.shape(), b.shape()));
+  const bool chosenLies =
+      a.shape() == shape || b.shape() == shape;  // else the order is that of the condition
+  Tensor out =
+      emptyInOrderOf(shape, a.dtype(), chosenLies ? a : condition, chosenLies ? b : condition);
   op.launch(a.device(), {a.sizeBytes() + b.sizeBytes() + out.sizeBytes()},
-            [to = viewOf(out), c = viewOf(condition), x = viewOf(a), y = viewOf(b)] { kernel::where(to, c, x, y); });
+            [to = viewOf(out), c = viewOf(condition), x = viewOf(a), y = viewOf(b)] {
+              kernel::where(to, c, x, y);
+            });
   if (Node* node = op.record({&condition, &a, &b}, {&out})) {
     node->shapes = {a.shape(), b.shape()};
     node->save(condition);
@@ -453,7 +485,8 @@ LACUNA_RT_COMPARISON(logicalOr, "logical_or", Or)
     static const OpInfo kInfo{text, backwardFunction};                \
     return runUnary(kInfo, Unary::kind, std::move(x), Keep::keep);    \
   }
-/// One whose results leave the range of f16, or lose their digits in bf16: within an Autocast it computes in f32.
+/// One whose results leave the range of f16, or lose their digits in bf16: within an Autocast it
+/// computes in f32.
 #define LACUNA_RT_WIDE_UNARY(function, text, kind, backwardFunction, keep)  \
   Tensor function(Tensor x) {                                               \
     static const OpInfo kInfo{text, backwardFunction};                      \
@@ -509,8 +542,8 @@ Tensor pow(const Tensor& a, double exponent) {
   static const OpInfo kInfo{"pow_scalar", powScalarBackward};
   Tensor x = meeting(wideOf(a), isWhole(exponent));
   if (isInteger(x.dtype()) && (exponent < 0 || exponent >= 0x1p63))
-    fail("pow_scalar", std::string(name(x.dtype())) + " to the power of " + std::to_string(exponent) +
-                           "; convert it to a floating type first");
+    fail("pow_scalar", std::string(name(x.dtype())) + " to the power of " +
+                           std::to_string(exponent) + "; convert it to a floating type first");
   return runUnary(kInfo, Unary::PowScalar, std::move(x), Keep::Input, exponent);
 }
 Tensor elu(Tensor x, double alpha) {
@@ -543,15 +576,19 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
   if (alpha != 1) checkMeets(op, *this, alpha);
   if (device() != other.device()) sameDevice(op.name(), {this, &other});
   if (shape() != other.shape() && broadcast(op.name(), shape(), other.shape()) != shape()) {
-    op.fail("the other tensor " + other.shape().toString() + " does not fit into " + shape().toString());
+    op.fail("the other tensor " + other.shape().toString() + " does not fit into " +
+            shape().toString());
   }
   beginInPlaceOnEach(op, *this);
   if (sameRow(*impl_, *other.impl())) {
     void* to = usedData(*impl_);
-    BinaryRow{to, to, usedData(*other.impl()), numel(), alpha, Binary::Add, dtype()}.launch(op, device());
+    BinaryRow{to, to, usedData(*other.impl()), numel(), alpha, Binary::Add, dtype()}.launch(
+        op, device());
   } else {
     op.launch(device(), {sizeBytes() * 2 + other.sizeBytes()},
-              [to = viewOf(*this), y = viewOf(other), alpha] { kernel::binary(Binary::Add, to, to, y, alpha); });
+              [to = viewOf(*this), y = viewOf(other), alpha] {
+                kernel::binary(Binary::Add, to, to, y, alpha);
+              });
   }
   if (Node* node = op.record({this, &other}, {this})) {
     node->shapes = {shape(), other.shape()};
@@ -573,7 +610,8 @@ Tensor& Tensor::mul_(const Tensor& other) {
   if (op.needsGrad()) op.fail("it records no gradient; use mul()");
   sameDevice(op.name(), {this, &other});
   if (broadcast(op.name(), shape(), other.shape()) != shape()) {
-    op.fail("the other tensor " + other.shape().toString() + " does not fit into " + shape().toString());
+    op.fail("the other tensor " + other.shape().toString() + " does not fit into " +
+            shape().toString());
   }
   beginInPlaceOnEach(op, *this);
   op.launch(device(), {sizeBytes() * 2 + other.sizeBytes()},

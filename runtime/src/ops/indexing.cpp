@@ -17,7 +17,8 @@ namespace lacuna::rt {
 namespace {
 
 void checkIndex(const char* op, const Tensor& index) {
-  if (index.dtype() != DType::I64) fail(op, std::string("the index must be i64, not ") + name(index.dtype()));
+  if (index.dtype() != DType::I64)
+    fail(op, std::string("the index must be i64, not ") + name(index.dtype()));
 }
 
 void indexSelectBackward(Node& n, const Tensor* g, Tensor* out);
@@ -30,8 +31,9 @@ Tensor select(const OpInfo& info, const Tensor& source, int dim, const Tensor& a
   checkIndex(info.name.text, at);
   sameDevice(info.name.text, {&source, &at});
   if (source.rank() - 1 + at.rank() > kMaxRank)
-    fail(info.name.text, "an index " + at.shape().toString() + " into " + source.shape().toString() +
-                             " would give more than " + std::to_string(kMaxRank) + " dimensions");
+    fail(info.name.text, "an index " + at.shape().toString() + " into " +
+                             source.shape().toString() + " would give more than " +
+                             std::to_string(kMaxRank) + " dimensions");
   const Tensor x = source.contiguous();
   const Tensor index = at.contiguous();
   Op op(info, {&x, &index});
@@ -40,9 +42,10 @@ Tensor select(const OpInfo& info, const Tensor& source, int dim, const Tensor& a
   for (const std::int64_t size : index.shape()) shape.push(size);
   for (int d = dim + 1; d < x.rank(); ++d) shape.push(x.shape()[d]);
   Tensor out = empty(shape, {x.dtype(), x.device()});
-  op.launch(
-      x.device(), {out.sizeBytes() * 2 + index.sizeBytes()},
-      [to = viewOf(out), from = viewOf(x), where = viewOf(index), dim] { kernel::indexSelect(to, from, where, dim); });
+  op.launch(x.device(), {out.sizeBytes() * 2 + index.sizeBytes()},
+            [to = viewOf(out), from = viewOf(x), where = viewOf(index), dim] {
+              kernel::indexSelect(to, from, where, dim);
+            });
   if (Node* node = op.record({&x}, {&out})) {
     node->shapes = {x.shape()};
     node->ints[0] = dim;
@@ -69,7 +72,8 @@ Tensor indexAdd(const Shape& shape, int dim, const Tensor& index, const Tensor& 
 
 void indexSelectBackward(Node& n, const Tensor* g, Tensor* out) {
   const DType type = g[0].dtype();
-  out[0] = indexAdd(n.shapes[0], static_cast<int>(n.ints[0]), n.unpack(0), g[0].to(wideType(type))).to(type);
+  out[0] = indexAdd(n.shapes[0], static_cast<int>(n.ints[0]), n.unpack(0), g[0].to(wideType(type)))
+               .to(type);
 }
 void indexAddBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = select(kIndexSelect, g[0], static_cast<int>(n.ints[0]), n.unpack(0));
@@ -98,11 +102,12 @@ void checkIndexed(const Op& op, const Tensor& x, int dim, const Tensor& index) {
   bool fits = x.rank() == index.rank();
   for (int d = 0; fits && d < x.rank(); ++d) fits = d == dim || index.shape()[d] <= x.shape()[d];
   if (!fits)
-    op.fail("an index " + index.shape().toString() + " along dimension " + std::to_string(dim) + " of " +
-            x.shape().toString());
+    op.fail("an index " + index.shape().toString() + " along dimension " + std::to_string(dim) +
+            " of " + x.shape().toString());
 }
 
-Tensor place(const OpInfo& info, bool adds, const Tensor& x, int dim, const Tensor& index, const Tensor& values) {
+Tensor place(const OpInfo& info, bool adds, const Tensor& x, int dim, const Tensor& index,
+             const Tensor& values) {
   Op op(info, {&x, &values, &index});
   const int at = normalizeDim(op.name(), dim, x.shape());
   checkIndexed(op, x, at, index);
@@ -112,11 +117,12 @@ Tensor place(const OpInfo& info, bool adds, const Tensor& x, int dim, const Tens
   }
   sameDevice(op.name(), {&x, &index, &values});
   Tensor out = emptyLike(x);
-  op.launch(x.device(), {x.sizeBytes() * 2 + values.sizeBytes()},
-            [to = viewOf(out), base = viewOf(x), where = viewOf(index), from = viewOf(values), at, adds] {
-              kernel::copy(to, base);
-              adds ? kernel::scatterAdd(to, where, from, at) : kernel::scatter(to, where, from, at);
-            });
+  op.launch(
+      x.device(), {x.sizeBytes() * 2 + values.sizeBytes()},
+      [to = viewOf(out), base = viewOf(x), where = viewOf(index), from = viewOf(values), at, adds] {
+        kernel::copy(to, base);
+        adds ? kernel::scatterAdd(to, where, from, at) : kernel::scatter(to, where, from, at);
+      });
   if (Node* node = op.record({&x, &values}, {&out})) {
     node->ints[0] = at;
     node->save(index);
@@ -172,14 +178,17 @@ std::optional<std::vector<Tensor>> inWidestType(const std::vector<Tensor>& parts
 
 Tensor embedding(const Tensor& weight, const Tensor& index) {
   needsDefined("embedding", "weight, index", weight, index);
-  if (weight.rank() != 2) fail("embedding", "the weight must be [entries,features], not " + weight.shape().toString());
+  if (weight.rank() != 2)
+    fail("embedding", "the weight must be [entries,features], not " + weight.shape().toString());
   return select(kEmbedding, weight, 0, index);
 }
 
 Tensor indexSelect(const Tensor& x, int dim, const Tensor& index) {
   needsDefined("index_select", "x, index", x, index);
-  if (index.rank() != 1) fail("index_select", "the index must have one dimension, not " + index.shape().toString());
-  if (x.rank() == 0) fail("index_select", "a tensor without dimensions, [], has none to index; view it as [1]");
+  if (index.rank() != 1)
+    fail("index_select", "the index must have one dimension, not " + index.shape().toString());
+  if (x.rank() == 0)
+    fail("index_select", "a tensor without dimensions, [], has none to index; view it as [1]");
   return select(kIndexSelect, x, normalizeDim("index_select", dim, x.shape()), index);
 }
 
@@ -192,7 +201,9 @@ Tensor gather(const Tensor& x, int dim, const Tensor& index) {
   sameDevice(op.name(), {&x, &index});
   Tensor out = empty(index.shape(), {x.dtype(), x.device()});
   op.launch(x.device(), {out.sizeBytes() * 2 + index.sizeBytes()},
-            [to = viewOf(out), from = viewOf(x), where = viewOf(index), at] { kernel::gather(to, from, where, at); });
+            [to = viewOf(out), from = viewOf(x), where = viewOf(index), at] {
+              kernel::gather(to, from, where, at);
+            });
   if (Node* node = op.record({&x}, {&out})) {
     node->shapes = {x.shape()};
     node->ints[0] = at;
@@ -226,15 +237,17 @@ Tensor concat(const std::vector<Tensor>& parts, int dim) {
   for (const Tensor& part : parts) inputs.push_back(&part);
   Op op(kInfo, inputs);
   const int at = normalizeDim(op.name(), dim, parts[0].shape());
-  if (parts[0].rank() == 0) op.fail("tensors without dimensions, [], have none to be joined along; stack() them");
+  if (parts[0].rank() == 0)
+    op.fail("tensors without dimensions, [], have none to be joined along; stack() them");
   Shape shape = parts[0].shape();
   for (std::size_t i = 1; i < parts.size(); ++i) {
     Shape other = parts[i].shape();
     if (other.rank() == shape.rank()) shape[at] += std::exchange(other[at], shape[at]);
     if (other.rank() == shape.rank()) other[at] = shape[at];
     if (other != shape || parts[i].dtype() != parts[0].dtype()) {
-      op.fail("part " + std::to_string(i) + " is " + name(parts[i].dtype()) + parts[i].shape().toString() +
-              ", part 0 " + name(parts[0].dtype()) + parts[0].shape().toString());
+      op.fail("part " + std::to_string(i) + " is " + name(parts[i].dtype()) +
+              parts[i].shape().toString() + ", part 0 " + name(parts[0].dtype()) +
+              parts[0].shape().toString());
     }
   }
   sameDevice(op.name(), inputs);
@@ -249,9 +262,10 @@ Tensor concat(const std::vector<Tensor>& parts, int dim) {
     copies.emplace_back(viewOf(out.slice(at, begin, end)), viewOf(part));
     begin = end;
   }
-  op.launch(out.device(), {out.sizeBytes() * 2, 0, LACUNA_RT_EXECUTION_COPY}, [copies = std::move(copies)] {
-    for (const auto& [to, from] : copies) kernel::copy(to, from);
-  });
+  op.launch(out.device(), {out.sizeBytes() * 2, 0, LACUNA_RT_EXECUTION_COPY},
+            [copies = std::move(copies)] {
+              for (const auto& [to, from] : copies) kernel::copy(to, from);
+            });
   Tensor* outputs[] = {&out};
   if (Node* node = op.record(inputs, outputs)) {
     node->ints[0] = at;
@@ -266,13 +280,14 @@ Tensor stack(const std::vector<Tensor>& parts, int dim) {
   const Shape& shape = parts[0].shape();
   const int at = normalizeDim("stack", dim, shape, 1);
   if (shape.rank() == kMaxRank)
-    fail("stack", shape.toString() + " has " + std::to_string(kMaxRank) + " dimensions, and none may have more");
+    fail("stack", shape.toString() + " has " + std::to_string(kMaxRank) +
+                      " dimensions, and none may have more");
   std::vector<Tensor> raised;
   raised.reserve(parts.size());
   for (const Tensor& part : parts) {
     if (part.shape() != shape)
-      fail("stack",
-           "part " + std::to_string(raised.size()) + " is " + part.shape().toString() + ", part 0 " + shape.toString());
+      fail("stack", "part " + std::to_string(raised.size()) + " is " + part.shape().toString() +
+                        ", part 0 " + shape.toString());
     raised.push_back(part.unsqueeze(at));
   }
   return concat(raised, at);
@@ -295,14 +310,16 @@ Tensor dropout(const Tensor& x, double probability, bool training) {
   if (!(probability >= 0 && probability < 1))
     fail("dropout", "the probability " + std::to_string(probability) + " must lie in [0, 1)");
   if (!training || probability == 0) return x;
-  if (!isFloating(x.dtype())) fail("dropout", std::string("needs a floating type, not ") + name(x.dtype()));
+  if (!isFloating(x.dtype()))
+    fail("dropout", std::string("needs a floating type, not ") + name(x.dtype()));
   Op op(kInfo, {&x});
   const double scale = 1 / (1 - probability);
   Tensor kept;
   Tensor out;
   {
     const NoGrad guard;
-    kept = less(full({}, probability, {DType::F32, x.device()}), rand(x.shape(), {DType::F32, x.device()}));
+    kept = less(full({}, probability, {DType::F32, x.device()}),
+                rand(x.shape(), {DType::F32, x.device()}));
     out = keptOf(x.detach(), kept, scale);
   }
   if (Node* node = op.record({&x}, {&out})) {
@@ -316,7 +333,8 @@ std::vector<Tensor> unbind(const Tensor& x, int dim) {
   needsDefined("unbind", "x", x);
   static const OpInfo kInfo{"unbind", unbindBackward};
   const int at = normalizeDim("unbind", dim, x.shape());
-  if (x.rank() == 0) fail("unbind", "a tensor without dimensions, [], has none to be taken apart along");
+  if (x.rank() == 0)
+    fail("unbind", "a tensor without dimensions, [], has none to be taken apart along");
   std::vector<Tensor> parts;
   std::vector<Tensor*> outputs;
   {

@@ -29,17 +29,20 @@ bool mayKeep(const Tensor& weight) {
 }
 
 KeptWeights copyOf(const Tensor& weight, Tensor memory) {
-  return {nullptr, std::move(memory), weight.version(), weight.impl()->offset, weight.shape(), CpuQueue::chosenIndex()};
+  return {nullptr,        std::move(memory),      weight.version(), weight.impl()->offset,
+          weight.shape(), CpuQueue::chosenIndex()};
 }
 
 /// `made` takes the place of what was kept; that is let go without the lock.
-void keep(Storage& storage, std::shared_ptr<KeptWeights> Storage::*place, std::shared_ptr<KeptWeights> made) {
+void keep(Storage& storage, std::shared_ptr<KeptWeights> Storage::*place,
+          std::shared_ptr<KeptWeights> made) {
   const std::lock_guard lock(gKeptLock);
   (storage.*place).swap(made);
   storage.keepsCopies.store(true, std::memory_order_relaxed);
 }
 
-const ForkLock kKeptForkLock{LockOrder::KeptWeights, [] { gKeptLock.lockForFork(); }, [] { gKeptLock.unlock(); }};
+const ForkLock kKeptForkLock{LockOrder::KeptWeights, [] { gKeptLock.lockForFork(); },
+                             [] { gKeptLock.unlock(); }};
 
 }  // namespace
 
@@ -51,7 +54,8 @@ std::shared_ptr<KeptWeights> keptWeights(const Tensor& weight, const kernel::Wei
   {
     const std::lock_guard lock(gKeptLock);
     // The copy is filled by an execution, so it is of use to the queue of that execution alone.
-    if (storage.kept && isOf(*storage.kept, weight) && storage.kept->queue == CpuQueue::chosenIndex() &&
+    if (storage.kept && isOf(*storage.kept, weight) &&
+        storage.kept->queue == CpuQueue::chosenIndex() &&
         storage.kept->arranged->order == order.text)
       return storage.kept;
   }
@@ -62,7 +66,8 @@ std::shared_ptr<KeptWeights> keptWeights(const Tensor& weight, const kernel::Wei
     return nullptr;
   }
   auto fresh = std::make_shared<KeptWeights>(copyOf(weight, std::move(memory)));
-  fresh->arranged = std::make_shared<kernel::ArrangedWeights>(dataOf(*fresh->memory.impl()), order.text);
+  fresh->arranged =
+      std::make_shared<kernel::ArrangedWeights>(dataOf(*fresh->memory.impl()), order.text);
   keep(storage, &Storage::kept, fresh);
   return fresh;
 }

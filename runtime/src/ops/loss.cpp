@@ -25,9 +25,10 @@ void softmaxBackward(Node& n, const Tensor* g, Tensor* out) {
   const Tensor gradient = g[0].contiguous();
   Op op(kSoftmaxGrad, {&gradient, &y});
   out[0] = emptyLike(y);
-  op.launch(y.device(), {y.sizeBytes() * 3}, [to = viewOf(out[0]), from = viewOf(gradient), held = viewOf(y)] {
-    kernel::softmaxGrad(to, from, held, false);
-  });
+  op.launch(y.device(), {y.sizeBytes() * 3},
+            [to = viewOf(out[0]), from = viewOf(gradient), held = viewOf(y)] {
+              kernel::softmaxGrad(to, from, held, false);
+            });
 }
 
 void logSoftmaxBackward(Node& n, const Tensor* g, Tensor* out) {
@@ -41,9 +42,10 @@ void logSoftmaxBackward(Node& n, const Tensor* g, Tensor* out) {
   const Tensor gradient = g[0].contiguous();
   Op op(kSoftmaxGrad, {&gradient, &y});
   out[0] = emptyLike(y);
-  op.launch(y.device(), {y.sizeBytes() * 3}, [to = viewOf(out[0]), from = viewOf(gradient), held = viewOf(y)] {
-    kernel::softmaxGrad(to, from, held, true);
-  });
+  op.launch(y.device(), {y.sizeBytes() * 3},
+            [to = viewOf(out[0]), from = viewOf(gradient), held = viewOf(y)] {
+              kernel::softmaxGrad(to, from, held, true);
+            });
 }
 
 Tensor runSoftmax(const OpInfo& info, const Tensor& x, int dim, bool logarithm) {
@@ -51,22 +53,25 @@ Tensor runSoftmax(const OpInfo& info, const Tensor& x, int dim, bool logarithm) 
   if (takesWide(x)) [[unlikely]]
     return runSoftmax(info, wideOf(x), dim, logarithm);
   const int at = normalizeDim(info.name.text, dim, x.shape());
-  if (!isFloating(x.dtype())) fail(info.name.text, std::string("needs a floating type, not ") + name(x.dtype()));
-  if (x.rank() > 0 && at != x.rank() - 1) return runSoftmax(info, x.transpose(at, -1), -1, logarithm).transpose(at, -1);
+  if (!isFloating(x.dtype()))
+    fail(info.name.text, std::string("needs a floating type, not ") + name(x.dtype()));
+  if (x.rank() > 0 && at != x.rank() - 1)
+    return runSoftmax(info, x.transpose(at, -1), -1, logarithm).transpose(at, -1);
   const Tensor packed = x.contiguous();
   Op op(info, {&packed});
   Tensor y = emptyLike(packed);
-  op.launch(x.device(), {x.sizeBytes() * 2, static_cast<std::uint64_t>(x.numel()) * 4},
-            [to = viewOf(y), from = viewOf(packed), logarithm] { kernel::softmax(to, from, logarithm); });
+  op.launch(
+      x.device(), {x.sizeBytes() * 2, static_cast<std::uint64_t>(x.numel()) * 4},
+      [to = viewOf(y), from = viewOf(packed), logarithm] { kernel::softmax(to, from, logarithm); });
   if (Node* node = op.record({&packed}, {&y})) node->saveOutput(y);
   return y;
 }
 
 const OpInfo kLogSoftmax{"log_softmax", logSoftmaxBackward};
 
-/// The log-probabilities that a cross entropy kept, as the logSoftmax of its scores: with the scores' edge, but without
-/// their memory. Its node has the cross entropy's sequence number, so a backward reaches it after its users and before
-/// the makers of the scores.
+/// The log-probabilities that a cross entropy kept, as the logSoftmax of its scores: with the
+/// scores' edge, but without their memory. Its node has the cross entropy's sequence number, so a
+/// backward reaches it after its users and before the makers of the scores.
 Tensor differentiableLogs(const Node& n, const Tensor& held) {
   const TensorImpl& impl = *held.impl();
   Tensor logs = makeView(impl.storage, impl.shape, impl.strides, impl.offset, impl.dtype);
@@ -86,7 +91,8 @@ Tensor differentiableLogs(const Node& n, const Tensor& held) {
   return logs;
 }
 
-/// (probabilities · all that is wanted - wanted) · share of the row, from operators that have gradients themselves.
+/// (probabilities · all that is wanted - wanted) · share of the row, from operators that have
+/// gradients themselves.
 Tensor differentiableGrad(Node& n, const Tensor& gradient) {
   const Tensor held = differentiableLogs(n, n.unpack(0));
   const Tensor logs = held.to(wideType(held.dtype()));
@@ -94,7 +100,8 @@ Tensor differentiableGrad(Node& n, const Tensor& gradient) {
   const std::int64_t rows = logs.size(0);
   const std::int64_t classes = logs.size(1);
   const Options like{logs.dtype(), logs.device()};
-  const Tensor counts = notEqual(target, full({}, static_cast<double>(n.ints[0]), {DType::I64, logs.device()}));
+  const Tensor counts =
+      notEqual(target, full({}, static_cast<double>(n.ints[0]), {DType::I64, logs.device()}));
   const Tensor label = where(counts, target, zeros({}, {DType::I64, logs.device()}));
   const double floor = n.doubles[0] / static_cast<double>(classes);
   Tensor wanted = scatter(full({rows, classes}, floor, like), 1, label.view({rows, 1}),
@@ -130,27 +137,33 @@ void crossEntropyBackward(Node& n, const Tensor* g, Tensor* out) {
   const kernel::CrossEntropyArguments arguments{n.doubles[0], n.ints[0], n.ints[1] != 0};
   op.launch(held.device(), {held.sizeBytes() * 2},
             [to = viewOf(out[0]), from = viewOf(g[0]), logs = viewOf(held), labels = viewOf(target),
-             w = viewOrNone(weight), arguments] { kernel::crossEntropyGrad(to, from, logs, labels, w, arguments); });
+             w = viewOrNone(weight),
+             arguments] { kernel::crossEntropyGrad(to, from, logs, labels, w, arguments); });
 }
 
 /// The checks of losses of classes.
-void checkClasses(const char* op, const Tensor& scores, const Tensor& target, const Tensor& weight) {
+void checkClasses(const char* op, const Tensor& scores, const Tensor& target,
+                  const Tensor& weight) {
   Shape wanted = scores.shape();
   if (wanted.rank() >= 2) wanted.erase(1);
   if (scores.rank() < 2 || target.shape() != wanted) {
     fail(op, "scores " + scores.shape().toString() + " and targets " + target.shape().toString() +
                  "; expected [n,classes,…] and [n,…]");
   }
-  if (target.dtype() != DType::I64) fail(op, std::string("targets must be i64, not ") + name(target.dtype()));
-  if (!isFloating(scores.dtype())) fail(op, std::string("scores must be floating, not ") + name(scores.dtype()));
+  if (target.dtype() != DType::I64)
+    fail(op, std::string("targets must be i64, not ") + name(target.dtype()));
+  if (!isFloating(scores.dtype()))
+    fail(op, std::string("scores must be floating, not ") + name(scores.dtype()));
   sameDevice(op, {&scores, &target, &weight});
   if (!weight.defined()) return;
   const Shape classes{scores.size(1)};
   if (weight.shape() != classes || !isFloating(weight.dtype())) {
-    fail(op, std::string("weights ") + name(weight.dtype()) + " " + weight.shape().toString() + " for scores " +
-                 scores.shape().toString() + "; expected a floating one for each class, " + classes.toString());
+    fail(op, std::string("weights ") + name(weight.dtype()) + " " + weight.shape().toString() +
+                 " for scores " + scores.shape().toString() +
+                 "; expected a floating one for each class, " + classes.toString());
   }
-  if (weight.requiresGrad() && recording()) fail(op, "the weights of classes have no gradient; detach them");
+  if (weight.requiresGrad() && recording())
+    fail(op, "the weights of classes have no gradient; detach them");
 }
 
 /// [n, classes, …] as [rows, classes]; of channels-last pictures that is their memory as it is.
@@ -170,7 +183,8 @@ Tensor reduced(const Tensor& values, Reduction reduction) {
 void sameShapes(const char* op, const Tensor& x, const Tensor& target) {
   needsDefined(op, "x, target", x, target);
   if (x.shape() != target.shape()) {
-    fail(op, "prediction " + x.shape().toString() + " and target " + target.shape().toString() + " differ");
+    fail(op, "prediction " + x.shape().toString() + " and target " + target.shape().toString() +
+                 " differ");
   }
 }
 
@@ -178,8 +192,9 @@ void checkPositiveWeight(const Tensor& x, const Tensor& weight) {
   const char* op = "bce_with_logits";
   sameDevice(op, {&x, &weight});
   if (broadcast(op, x.shape(), weight.shape()) != x.shape() || !isFloating(weight.dtype())) {
-    fail(op, std::string("positive weights ") + name(weight.dtype()) + " " + weight.shape().toString() +
-                 " for predictions " + x.shape().toString() + "; expected floating ones that stretch to them");
+    fail(op, std::string("positive weights ") + name(weight.dtype()) + " " +
+                 weight.shape().toString() + " for predictions " + x.shape().toString() +
+                 "; expected floating ones that stretch to them");
   }
 }
 
@@ -194,27 +209,31 @@ Tensor logSoftmax(const Tensor& x, int dim) {
   return runSoftmax(kLogSoftmax, x, dim, true);
 }
 
-Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduction, double labelSmoothing,
-                    std::int64_t ignore, const Tensor& weight) {
+Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduction,
+                    double labelSmoothing, std::int64_t ignore, const Tensor& weight) {
   needsDefined("cross_entropy", "scores, target", scores, target);
   static const OpInfo kInfo{"cross_entropy", crossEntropyBackward};
   if (takesWide(scores)) [[unlikely]]
     return crossEntropy(wideOf(scores), target, reduction, labelSmoothing, ignore, weight);
   checkClasses("cross_entropy", scores, target, weight);
   if (!(labelSmoothing >= 0 && labelSmoothing <= 1))
-    fail("cross_entropy", "the label smoothing " + std::to_string(labelSmoothing) + " must lie in [0, 1]");
+    fail("cross_entropy",
+         "the label smoothing " + std::to_string(labelSmoothing) + " must lie in [0, 1]");
   if (scores.rank() > 2)
-    return crossEntropy(classesLast(scores), target.reshape({target.numel()}), reduction, labelSmoothing, ignore,
-                        weight);
+    return crossEntropy(classesLast(scores), target.reshape({target.numel()}), reduction,
+                        labelSmoothing, ignore, weight);
   const Tensor x = scores.contiguous();
   const Tensor labels = target.contiguous();
-  const Tensor weights = weight.defined() ? weight.detach().to(wideType(x.dtype())).contiguous() : Tensor();
+  const Tensor weights =
+      weight.defined() ? weight.detach().to(wideType(x.dtype())).contiguous() : Tensor();
   Op op(kInfo, {&x, &labels});
-  const kernel::CrossEntropyArguments arguments{labelSmoothing, ignore, reduction == Reduction::Mean};
+  const kernel::CrossEntropyArguments arguments{labelSmoothing, ignore,
+                                                reduction == Reduction::Mean};
   Tensor logs = emptyLike(x);
   Tensor loss = empty({}, {x.dtype(), x.device()});
   op.launch(x.device(), {x.sizeBytes() * 2, static_cast<std::uint64_t>(x.numel()) * 4},
-            [to = viewOf(loss), held = viewOf(logs), from = viewOf(x), wanted = viewOf(labels), w = viewOrNone(weights),
+            [to = viewOf(loss), held = viewOf(logs), from = viewOf(x), wanted = viewOf(labels),
+             w = viewOrNone(weights),
              arguments] { kernel::crossEntropy(to, held, from, wanted, w, arguments); });
   if (Node* node = op.record({&x, &labels}, {&loss})) {
     node->save(logs);
@@ -226,15 +245,16 @@ Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduct
   return loss;
 }
 
-Tensor nllLoss(const Tensor& logProbabilities, const Tensor& target, Reduction reduction, std::int64_t ignore,
-               const Tensor& weight) {
+Tensor nllLoss(const Tensor& logProbabilities, const Tensor& target, Reduction reduction,
+               std::int64_t ignore, const Tensor& weight) {
   needsDefined("nll_loss", "logProbabilities, target", logProbabilities, target);
   static const OpInfo kInfo{"nll_loss"};
   if (takesWide(logProbabilities)) [[unlikely]]
     return nllLoss(wideOf(logProbabilities), target, reduction, ignore, weight);
   const CompositeOp op(kInfo, {&logProbabilities, &target});
   checkClasses("nll_loss", logProbabilities, target, weight);
-  const Tensor logs = logProbabilities.rank() > 2 ? classesLast(logProbabilities) : logProbabilities;
+  const Tensor logs =
+      logProbabilities.rank() > 2 ? classesLast(logProbabilities) : logProbabilities;
   const Tensor labels = target.reshape({target.numel()});
   const Options index{DType::I64, logs.device()};
   const Options wide{wideType(logs.dtype()), logs.device()};
@@ -262,15 +282,17 @@ Tensor l1Loss(const Tensor& x, const Tensor& target, Reduction reduction) {
   return reduced(abs(sub(x, target)), reduction);
 }
 
-Tensor bceWithLogits(const Tensor& x, const Tensor& target, Reduction reduction, const Tensor& positiveWeight) {
+Tensor bceWithLogits(const Tensor& x, const Tensor& target, Reduction reduction,
+                     const Tensor& positiveWeight) {
   sameShapes("bce_with_logits", x, target);
   if (takesWide(x, target)) [[unlikely]]
     return bceWithLogits(wideOf(x), wideOf(target), reduction, positiveWeight);
-  // log(1 + e^-|x|) + ((x ≥ 0) - t) · x: no large numbers that cancel, on either side. Where x is 0 the two kinks have
-  // the same sign, and the gradient is right there too.
+  // log(1 + e^-|x|) + ((x ≥ 0) - t) · x: no large numbers that cancel, on either side. Where x is 0
+  // the two kinks have the same sign, and the gradient is right there too.
   const Tensor positive = greaterEqual(x, zeros({}, {x.dtype(), x.device()})).to(x.dtype());
   const Tensor small = softplus(mul(x, add(mul(positive, -2), 1)));
-  if (!positiveWeight.defined()) return reduced(add(small, mul(x, sub(positive, target))), reduction);
+  if (!positiveWeight.defined())
+    return reduced(add(small, mul(x, sub(positive, target))), reduction);
   checkPositiveWeight(x, positiveWeight);
   // The same with weights of the two answers; each is exact where the target is 0 or 1.
   const Tensor yes = mul(target, positiveWeight.to(x.dtype()));

@@ -50,8 +50,8 @@ Shape batchOf(const Shape& shape) {
   return batch;
 }
 
-/// Without history. A matrix in whose memory neither rows nor columns lie whole is copied, which costs less than the
-/// plain loops that would have to read it.
+/// Without history. A matrix in whose memory neither rows nor columns lie whole is copied, which
+/// costs less than the plain loops that would have to read it.
 Tensor readable(const Tensor& x) {
   const std::int64_t row = x.strides()[x.rank() - 2];
   const std::int64_t column = x.strides()[x.rank() - 1];
@@ -59,9 +59,10 @@ Tensor readable(const Tensor& x) {
   return compact || x.dtype() == DType::F64 ? x.detach() : x.detach().contiguous();
 }
 
-/// Runs the product. The library's own memory comes from the allocator too, and ends with the execution.
-void launchProduct(const Op& op, Device device, const Work& work, const View& out, const View& a, const View& b,
-                   const View& bias) {
+/// Runs the product. The library's own memory comes from the allocator too, and ends with the
+/// execution.
+void launchProduct(const Op& op, Device device, const Work& work, const View& out, const View& a,
+                   const View& b, const View& bias) {
   if (device.type != DeviceType::Cpu) return;
   const bool accumulate = bias.data != nullptr;
   const Tensor workspace = emptyWorkspace(kernel::matmulWorkspace(out, a, b, accumulate), device);
@@ -75,7 +76,8 @@ void launchProduct(const Op& op, Device device, const Work& work, const View& ou
 Tensor product(const Tensor& a, const Tensor& b) {
   static const OpInfo kInfo{"matmul", matmulBackward};
   Op op(kInfo, {&a, &b});
-  if (a.size(-1) != b.size(-2)) op.fail("inner sizes differ: " + a.shape().toString() + " × " + b.shape().toString());
+  if (a.size(-1) != b.size(-2))
+    op.fail("inner sizes differ: " + a.shape().toString() + " × " + b.shape().toString());
   if (!canBroadcast(batchOf(a.shape()), batchOf(b.shape())))
     op.fail("leading sizes do not fit: " + a.shape().toString() + " × " + b.shape().toString());
   Shape shape = broadcast(op.name(), batchOf(a.shape()), batchOf(b.shape()));
@@ -117,13 +119,15 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (takesShort(a, b)) [[unlikely]]
     return matmul(shortOf(a), shortOf(b));
   if (a.rank() == 0 || b.rank() == 0)
-    fail("matmul", "a tensor without dimensions: " + a.shape().toString() + " × " + b.shape().toString());
+    fail("matmul",
+         "a tensor without dimensions: " + a.shape().toString() + " × " + b.shape().toString());
   sameDevice("matmul", {&a, &b});
   if (a.dtype() != b.dtype()) {
     const DType type = promote(a.dtype(), b.dtype());
     return matmul(a.to(type), b.to(type));
   }
-  if (!isFloating(a.dtype())) fail("matmul", std::string("needs a floating type, not ") + name(a.dtype()));
+  if (!isFloating(a.dtype()))
+    fail("matmul", std::string("needs a floating type, not ") + name(a.dtype()));
   if (a.rank() == 1) {
     const Tensor out = matmul(a.unsqueeze(0), b);
     return b.rank() == 1 ? out : out.squeeze(-2);
@@ -139,12 +143,14 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   static const OpInfo kInfo{"linear", linearBackward};
   Op op(kInfo, {&x, &weight, &bias});
   if (weight.rank() != 2 || x.rank() == 0 || x.size(-1) != weight.size(1)) {
-    op.fail("input " + x.shape().toString() + " does not fit weight " + weight.shape().toString() + " [out,in]");
+    op.fail("input " + x.shape().toString() + " does not fit weight " + weight.shape().toString() +
+            " [out,in]");
   }
   if (bias.defined() && bias.shape() != Shape{weight.size(0)}) {
     op.fail("bias " + bias.shape().toString() + " for weight " + weight.shape().toString());
   }
-  if (x.dtype() != weight.dtype() || (bias.defined() && bias.dtype() != x.dtype()) || !isFloating(x.dtype())) {
+  if (x.dtype() != weight.dtype() || (bias.defined() && bias.dtype() != x.dtype()) ||
+      !isFloating(x.dtype())) {
     op.fail(std::string("input is ") + name(x.dtype()) + ", weight " + name(weight.dtype()) +
             "; they must be the same floating type");
   }
@@ -157,7 +163,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   to.shape = {flat.size(0), weight.size(0)};
   to.strides = to.shape.contiguousStrides();
   const Tensor factor = readable(weight).t();
-  launchProduct(op, x.device(), productWork(x, weight, out), to, viewOf(flat), viewOf(factor), viewOrNone(bias));
+  launchProduct(op, x.device(), productWork(x, weight, out), to, viewOf(flat), viewOf(factor),
+                viewOrNone(bias));
   if (Node* node = op.record({&x, &weight, &bias}, {&out})) keepFactors(*node, x, weight);
   return out;
 }

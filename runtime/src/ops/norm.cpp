@@ -8,8 +8,9 @@
 #include "ops/cast.h"
 #include "ops/shared.h"
 
-/// Layer, group and instance normalisation: all of them normalise rows of the row-major tensor, and differ in what a
-/// row is and in how weights are laid over it. Pictures whose channels lie last stay so.
+/// Layer, group and instance normalisation: all of them normalise rows of the row-major tensor, and
+/// differ in what a row is and in how weights are laid over it. Pictures whose channels lie last
+/// stay so.
 namespace lacuna::rt {
 
 namespace {
@@ -33,11 +34,13 @@ Tensor emptyForRows(const Tensor& x, const NormRows& rows) {
 /// [channels] or [width], laid over x seen as [rows, channels of a group, inner].
 Tensor overRows(const Tensor& values, const NormRows& rows, DType type) {
   const std::int64_t channels = rows.width / rows.inner;
-  return values.to(type).reshape({1, rows.groups, channels, 1}).expand({rows.rows / rows.groups, -1, -1, rows.inner});
+  return values.to(type)
+      .reshape({1, rows.groups, channels, 1})
+      .expand({rows.rows / rows.groups, -1, -1, rows.inner});
 }
 
-/// The gradients as differentiable operators, for gradients of gradients. 16-bit types compute in f32, as without
-/// recording.
+/// The gradients as differentiable operators, for gradients of gradients. 16-bit types compute in
+/// f32, as without recording.
 void recordedRowNormBackward(Node& n, const Tensor& g, Tensor* out) {
   const NormRows rows = rowsOf(n);
   const Tensor given = n.unpack(0);
@@ -47,11 +50,13 @@ void recordedRowNormBackward(Node& n, const Tensor& g, Tensor* out) {
   const Tensor rstd = rsqrt(add(mean(square(centred), {2, 3}, true), n.doubles[0]));
   const Tensor standard = mul(centred, rstd);
   Tensor dy = g.to(x.dtype()).reshape(shape);
-  if (n.wanted(1)) out[1] = sum(mul(dy, standard), {0, 3}).to(static_cast<DType>(n.ints[4])).reshape(n.shapes[0]);
+  if (n.wanted(1))
+    out[1] = sum(mul(dy, standard), {0, 3}).to(static_cast<DType>(n.ints[4])).reshape(n.shapes[0]);
   if (n.wanted(2)) out[2] = sum(dy, {0, 3}).to(static_cast<DType>(n.ints[6])).reshape(n.shapes[0]);
   if (!n.wanted(0)) return;
   if (n.ints[5] != 0) dy = mul(dy, overRows(n.unpack(3), rows, x.dtype()));
-  const Tensor rest = dy - mean(dy, {2, 3}, true) - mul(standard, mean(mul(dy, standard), {2, 3}, true));
+  const Tensor rest =
+      dy - mean(dy, {2, 3}, true) - mul(standard, mean(mul(dy, standard), {2, 3}, true));
   out[0] = mul(rest, rstd).reshape(x.shape()).to(given.dtype());
 }
 
@@ -73,26 +78,29 @@ void rowNormBackward(Node& n, const Tensor* g, Tensor* out) {
     gradBias = empty(n.shapes[0], {type, x.device()});
   }
   op.launch(x.device(), {x.sizeBytes() * 5, static_cast<std::uint64_t>(x.numel()) * 10},
-            [dx = viewOrNone(gradX), dw = viewOrNone(gradWeight), db = viewOrNone(gradBias), dy = viewOf(gradY),
-             in = viewOf(x), mean = viewOf(n.unpack(1)), rstd = viewOf(n.unpack(2)), w = viewOrNone(scale),
+            [dx = viewOrNone(gradX), dw = viewOrNone(gradWeight), db = viewOrNone(gradBias),
+             dy = viewOf(gradY), in = viewOf(x), mean = viewOf(n.unpack(1)),
+             rstd = viewOf(n.unpack(2)), w = viewOrNone(scale),
              rows] { kernel::layerNormGrad(dx, dw, db, dy, in, mean, rstd, w, rows); });
   out[0] = gradX;
   if (n.wanted(1)) out[1] = gradWeight.to(static_cast<DType>(n.ints[4]));
   if (n.wanted(2)) out[2] = gradBias.to(static_cast<DType>(n.ints[6]));
 }
 
-void checkAffine(const Op& op, const Tensor& x, const Tensor& values, const Shape& shape, const char* what) {
+void checkAffine(const Op& op, const Tensor& x, const Tensor& values, const Shape& shape,
+                 const char* what) {
   if (!values.defined()) return;
   if (values.shape() != shape)
-    op.fail(std::string(what) + " " + values.shape().toString() + " for an input " + x.shape().toString() +
-            "; it must be " + shape.toString());
+    op.fail(std::string(what) + " " + values.shape().toString() + " for an input " +
+            x.shape().toString() + "; it must be " + shape.toString());
   if (values.device() != x.device())
-    op.fail(std::string(what) + " is on " + toString(values.device()) + ", the input on " + toString(x.device()));
+    op.fail(std::string(what) + " is on " + toString(values.device()) + ", the input on " +
+            toString(x.device()));
   if (!isFloating(values.dtype())) op.fail(std::string(what) + " is " + name(values.dtype()));
 }
 
-Tensor rowNorm(const OpInfo& info, const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& affine,
-               const NormRows& rows, double epsilon) {
+Tensor rowNorm(const OpInfo& info, const Tensor& x, const Tensor& weight, const Tensor& bias,
+               const Shape& affine, const NormRows& rows, double epsilon) {
   Op op(info, {&x, &weight, &bias});
   if (!isFloating(x.dtype())) op.fail(std::string("needs a floating type, not ") + name(x.dtype()));
   checkAffine(op, x, weight, affine, "weight");
@@ -105,8 +113,9 @@ Tensor rowNorm(const OpInfo& info, const Tensor& x, const Tensor& weight, const 
   const Tensor rstd = empty({rows.rows}, {type, x.device()});
   Tensor out = emptyForRows(x, rows);
   op.launch(x.device(), {x.sizeBytes() * 2, static_cast<std::uint64_t>(x.numel()) * 8},
-            [y = viewOf(out), m = viewOf(mean), r = viewOf(rstd), from = viewOf(in), w = viewOrNone(scale),
-             b = viewOrNone(shift), rows, epsilon] { kernel::layerNorm(y, m, r, from, w, b, rows, epsilon); });
+            [y = viewOf(out), m = viewOf(mean), r = viewOf(rstd), from = viewOf(in),
+             w = viewOrNone(scale), b = viewOrNone(shift), rows,
+             epsilon] { kernel::layerNorm(y, m, r, from, w, b, rows, epsilon); });
   if (Node* node = op.record({&x, &weight, &bias}, {&out})) {
     node->ints = {rows.rows,
                   rows.width,
@@ -126,8 +135,8 @@ Tensor rowNorm(const OpInfo& info, const Tensor& x, const Tensor& weight, const 
   return out;
 }
 
-Tensor grouped(const OpInfo& info, const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,
-               double epsilon) {
+Tensor grouped(const OpInfo& info, const Tensor& x, std::int64_t groups, const Tensor& weight,
+               const Tensor& bias, double epsilon) {
   const char* op = info.name.text;
   if (x.rank() < 2) fail(op, "input " + x.shape().toString() + " has no channels [n,channels,…]");
   if (groups < 1 || x.size(1) % groups != 0)
@@ -143,7 +152,8 @@ Tensor grouped(const OpInfo& info, const Tensor& x, std::int64_t groups, const T
 
 }  // namespace
 
-Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight, const Tensor& bias, double epsilon) {
+Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight, const Tensor& bias,
+                 double epsilon) {
   needsDefined("layer_norm", "x", x);
   static const OpInfo kInfo{"layer_norm", rowNormBackward};
   if (takesWide(x)) [[unlikely]]
@@ -153,13 +163,15 @@ Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight,
   for (int i = 0; i < normalized.rank(); ++i) {
     const int d = x.rank() - normalized.rank() + i;
     if (d < 0 || x.shape()[d] != normalized[i])
-      fail("layer_norm", "input " + x.shape().toString() + " does not end in " + normalized.toString());
+      fail("layer_norm",
+           "input " + x.shape().toString() + " does not end in " + normalized.toString());
   }
   const std::int64_t width = std::max<std::int64_t>(1, normalized.numel());
   return rowNorm(kInfo, x, weight, bias, normalized, {x.numel() / width, width, 1, 1}, epsilon);
 }
 
-Tensor groupNorm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double epsilon) {
+Tensor groupNorm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,
+                 double epsilon) {
   needsDefined("group_norm", "x", x);
   static const OpInfo kInfo{"group_norm", rowNormBackward};
   if (takesWide(x)) [[unlikely]]

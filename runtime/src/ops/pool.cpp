@@ -14,7 +14,8 @@ namespace {
 using kernel::PoolArguments;
 
 void remember(Node& node, const PoolArguments& a) {
-  node.ints = {a.window[0], a.window[1], a.stride[0], a.stride[1], a.padding[0], a.padding[1], a.countPadding ? 1 : 0};
+  node.ints = {a.window[0],  a.window[1],  a.stride[0],           a.stride[1],
+               a.padding[0], a.padding[1], a.countPadding ? 1 : 0};
 }
 PoolArguments recallPool(const Node& n) {
   const auto& i = n.ints;
@@ -30,15 +31,17 @@ PoolArguments argumentsOf(const char* op, const Tensor& x, const Pool2dOptions& 
                         options.countPadding};
   for (std::size_t i = 0; i < 2; ++i) {
     if (a.window[i] < 1 || a.stride[i] < 1)
-      fail(op, "window " + show(options.window) + " and stride " + show(stride) + " over " + x.shape().toString() +
-                   " must be at least 1");
+      fail(op, "window " + show(options.window) + " and stride " + show(stride) + " over " +
+                   x.shape().toString() + " must be at least 1");
     if (a.padding[i] < 0 || a.padding[i] * 2 > a.window[i])
       fail(op, "the padding " + show(options.padding) + " of " + x.shape().toString() +
                    " must be at most half of the window " + show(options.window));
-    if (x.size(2 + static_cast<int>(i)) == 0) fail(op, "the pictures " + x.shape().toString() + " have no pixels");
+    if (x.size(2 + static_cast<int>(i)) == 0)
+      fail(op, "the pictures " + x.shape().toString() + " have no pixels");
     const std::int64_t beyond = options.ceilMode ? a.stride[i] - 1 : 0;
     if (x.size(2 + static_cast<int>(i)) + 2 * a.padding[i] + beyond < a.window[i])
-      fail(op, "the window " + show(options.window) + " is larger than the padded input " + x.shape().toString());
+      fail(op, "the window " + show(options.window) + " is larger than the padded input " +
+                   x.shape().toString());
   }
   return a;
 }
@@ -55,22 +58,26 @@ Shape pooled(const Tensor& x, const PoolArguments& a, bool ceilMode) {
 }
 
 Work poolWork(const Tensor& a, const Tensor& b) {
-  return {a.sizeBytes() + b.sizeBytes(), static_cast<std::uint64_t>(std::max(a.numel(), b.numel()))};
+  return {a.sizeBytes() + b.sizeBytes(),
+          static_cast<std::uint64_t>(std::max(a.numel(), b.numel()))};
 }
 
-// The gradient spreads values to where the maxima were, and the gradient of that picks them up there again.
+// The gradient spreads values to where the maxima were, and the gradient of that picks them up
+// there again.
 void maxPoolBackward(Node& n, const Tensor* g, Tensor* out);
 void spreadBackward(Node& n, const Tensor* g, Tensor* out);
 const OpInfo kSpread{"max_pool2d_grad", spreadBackward};
 const OpInfo kPick{"max_pool2d_pick", maxPoolBackward};
 
-Tensor spread(const Tensor& g, const Tensor& which, const Shape& shape, const PoolArguments& arguments) {
+Tensor spread(const Tensor& g, const Tensor& which, const Shape& shape,
+              const PoolArguments& arguments) {
   Op op(kSpread, {&g});
   const Tensor gradient = asChannelsLast(g);
   Tensor out = emptyChannelsLast(shape, {g.dtype(), g.device()});
-  op.launch(g.device(), poolWork(g, out), [x = viewOf(out), y = viewOf(gradient), w = viewOf(which), arguments] {
-    kernel::maxPoolGrad(x, y, w, arguments);
-  });
+  op.launch(g.device(), poolWork(g, out),
+            [x = viewOf(out), y = viewOf(gradient), w = viewOf(which), arguments] {
+              kernel::maxPoolGrad(x, y, w, arguments);
+            });
   if (Node* node = op.record({&g}, {&out})) {
     remember(*node, arguments);
     node->shapes = {g.shape()};
@@ -90,9 +97,8 @@ void spreadBackward(Node& n, const Tensor* g, Tensor* out) {
   const Tensor picture = asChannelsLast(g[0]);
   out[0] = emptyChannelsLast(n.shapes[0], {g[0].dtype(), g[0].device()});
   op.launch(g[0].device(), poolWork(picture, out[0]),
-            [y = viewOf(out[0]), x = viewOf(picture), w = viewOf(which), arguments = recallPool(n)] {
-              kernel::maxPoolGather(y, x, w, arguments);
-            });
+            [y = viewOf(out[0]), x = viewOf(picture), w = viewOf(which),
+             arguments = recallPool(n)] { kernel::maxPoolGather(y, x, w, arguments); });
   if (Node* node = op.record({&g[0]}, {&out[0]})) {
     remember(*node, recallPool(n));
     node->shapes = {g[0].shape()};
@@ -103,12 +109,14 @@ void spreadBackward(Node& n, const Tensor* g, Tensor* out) {
 using Forward = void (*)(const View& y, const View& x, const PoolArguments& arguments);
 
 /// The averages are linear: the gradient of one direction is the other.
-Tensor average(const OpInfo& info, Forward run, const Tensor& x, const Shape& shape, const PoolArguments& arguments) {
+Tensor average(const OpInfo& info, Forward run, const Tensor& x, const Shape& shape,
+               const PoolArguments& arguments) {
   Op op(info, {&x});
   const Tensor picture = asChannelsLast(x);
   Tensor out = emptyChannelsLast(shape, {x.dtype(), x.device()});
-  op.launch(x.device(), poolWork(x, out),
-            [to = viewOf(out), from = viewOf(picture), arguments, run] { run(to, from, arguments); });
+  op.launch(
+      x.device(), poolWork(x, out),
+      [to = viewOf(out), from = viewOf(picture), arguments, run] { run(to, from, arguments); });
   if (Node* node = op.record({&x}, {&out})) {
     remember(*node, arguments);
     node->shapes = {x.shape()};
@@ -172,9 +180,10 @@ Tensor maxPool2d(const Tensor& x, Pool2dOptions options) {
     const bool small = arguments.window[0] * arguments.window[1] <= 255;
     which = emptyChannelsLast(shape, {small ? DType::U8 : DType::I32, x.device()});
   }
-  op.launch(x.device(), poolWork(x, out), [y = viewOf(out), p = viewOf(picture), w = viewOrNone(which), arguments] {
-    kernel::maxPool(y, w, p, arguments);
-  });
+  op.launch(x.device(), poolWork(x, out),
+            [y = viewOf(out), p = viewOf(picture), w = viewOrNone(which), arguments] {
+              kernel::maxPool(y, w, p, arguments);
+            });
   if (Node* node = op.record({&x}, {&out})) {
     remember(*node, arguments);
     node->shapes = {x.shape()};
@@ -195,7 +204,8 @@ Tensor adaptiveAvgPool2d(const Tensor& x, Extent size) {
   if (size.height < 1 || size.width < 1 || x.size(2) == 0 || x.size(3) == 0) {
     fail("adaptive_avg_pool2d", "input " + x.shape().toString() + " to " + show(size));
   }
-  return average(kAdaptive, adaptiveForward, x, {x.size(0), x.size(1), size.height, size.width}, {});
+  return average(kAdaptive, adaptiveForward, x, {x.size(0), x.size(1), size.height, size.width},
+                 {});
 }
 
 }  // namespace lacuna::rt

@@ -31,14 +31,17 @@ Reduced plan(const char* op, const Tensor& x, const std::vector<int>& dims, bool
 
 DType resultType(kernel::Reduce kind, DType type) {
   if (isFloating(type)) return type;
-  return kind == kernel::Reduce::Sum ? DType::I64 : kind == kernel::Reduce::Mean ? DType::F32 : type;
+  return kind == kernel::Reduce::Sum    ? DType::I64
+         : kind == kernel::Reduce::Mean ? DType::F32
+                                        : type;
 }
 
-Tensor run(const OpInfo& info, kernel::Reduce kind, const Tensor& x, const std::vector<int>& dims, bool keepDims,
-           bool keepValues) {
+Tensor run(const OpInfo& info, kernel::Reduce kind, const Tensor& x, const std::vector<int>& dims,
+           bool keepDims, bool keepValues) {
   needsDefined(info.name.text, "x", x);
   const bool needsValues = kind == kernel::Reduce::Max || kind == kernel::Reduce::Min;
-  if (needsValues && x.dtype() == DType::Bool) return run(info, kind, x.to(DType::I64), dims, keepDims, keepValues);
+  if (needsValues && x.dtype() == DType::Bool)
+    return run(info, kind, x.to(DType::I64), dims, keepDims, keepValues);
   Op op(info, {&x});
   const Reduced to = plan(op.name(), x, dims, keepDims);
   if (needsValues && to.each == 0) op.fail("of no elements: " + x.shape().toString());
@@ -65,8 +68,8 @@ void sumBackward(Node& n, const Tensor* g, Tensor* out) {
 void meanBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = mul(g[0], n.doubles[0]).view(n.shapes[1]).expand(n.shapes[0]);
 }
-// Elements that reach the extreme share its gradient; NaN is the extreme where there is one. How many there are may be
-// too much for 16 bits.
+// Elements that reach the extreme share its gradient; NaN is the extreme where there is one. How
+// many there are may be too much for 16 bits.
 void reducedExtremeBackward(Node& n, const Tensor* g, Tensor* out) {
   const Tensor x = n.unpack(0).detach();
   const DType type = g[0].dtype();
@@ -86,12 +89,14 @@ Tensor argExtreme(const OpInfo& info, bool max, const Tensor& x, int dim, bool k
   const int at = normalizeDim(op.name(), dim, x.shape());
   if (x.rank() == 0) op.fail("a tensor without dimensions, [], has none to search; view it as [1]");
   if (x.shape()[at] == 0)
-    op.fail("of no elements along dimension " + std::to_string(dim) + " of " + x.shape().toString());
+    op.fail("of no elements along dimension " + std::to_string(dim) + " of " +
+            x.shape().toString());
   Shape shape = x.shape();
   shape[at] = 1;
   Tensor out = empty(shape, {DType::I64, x.device()});
-  op.launch(x.device(), {x.sizeBytes()},
-            [max, to = viewOf(out), from = viewOf(x), at] { kernel::argReduce(max, to, from, at); });
+  op.launch(x.device(), {x.sizeBytes()}, [max, to = viewOf(out), from = viewOf(x), at] {
+    kernel::argReduce(max, to, from, at);
+  });
   return keepDim ? out : out.squeeze(at);
 }
 

@@ -11,7 +11,8 @@
 /// Things that several operators need.
 namespace lacuna::rt {
 
-/// The type in which sums and statistics of `type` are kept: f32 for the 16-bit ones, where a sum soon stops growing.
+/// The type in which sums and statistics of `type` are kept: f32 for the 16-bit ones, where a sum
+/// soon stops growing.
 inline DType wideType(DType type) {
   return type == DType::BF16 || type == DType::F16 ? DType::F32 : type;
 }
@@ -25,8 +26,10 @@ inline std::string show(Extent extent) {
 }
 
 inline void checkPicture(const char* op, const Tensor& x) {
-  if (x.rank() != 4) fail(op, "input " + x.shape().toString() + " must be [n,channels,height,width]");
-  if (!isFloating(x.dtype())) fail(op, std::string("needs a floating type, not ") + name(x.dtype()));
+  if (x.rank() != 4)
+    fail(op, "input " + x.shape().toString() + " must be [n,channels,height,width]");
+  if (!isFloating(x.dtype()))
+    fail(op, std::string("needs a floating type, not ") + name(x.dtype()));
 }
 
 }  // namespace lacuna::rt

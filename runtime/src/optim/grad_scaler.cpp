@@ -52,21 +52,26 @@ void check(const GradScalerOptions& options) {
   if (!(options.growth >= 1) || !std::isfinite(options.growth))
     fail(kScaler, "the growth " + std::to_string(options.growth) + " must be at least 1");
   if (!(options.backoff > 0 && options.backoff <= 1))
-    fail(kScaler, "the backoff " + std::to_string(options.backoff) + " must be above 0 and at most 1");
+    fail(kScaler,
+         "the backoff " + std::to_string(options.backoff) + " must be above 0 and at most 1");
   if (options.growthInterval < 1)
-    fail(kScaler, "a growth after " + std::to_string(options.growthInterval) + " updates; it must be at least 1");
+    fail(kScaler, "a growth after " + std::to_string(options.growthInterval) +
+                      " updates; it must be at least 1");
 }
 
 void* elementsOf(const Tensor& tensor) {
   return usedData(*tensor.impl());
 }
 
-/// The place for the unscaled gradient of a parameter: the gradient itself, or new memory in its place.
+/// The place for the unscaled gradient of a parameter: the gradient itself, or new memory in its
+/// place.
 Tensor placeOfUnscaled(const Tensor& parameter, const Tensor& gradient) {
-  const bool stays = gradient.dtype() != DType::F16 && gradient.isContiguous() && !gradient.requiresGrad();
+  const bool stays =
+      gradient.dtype() != DType::F16 && gradient.isContiguous() && !gradient.requiresGrad();
   if (stays) return gradient;
   const DType type = gradient.dtype() == DType::F16 ? DType::F32 : gradient.dtype();
-  return parameter.impl()->meta().grad = empty(gradient.shape(), {type, gradient.device(), Role::Gradient});
+  return parameter.impl()->meta().grad =
+             empty(gradient.shape(), {type, gradient.device(), Role::Gradient});
 }
 
 /// Enqueues the one pass over all gradients. Undefined where there is none with values.
@@ -91,9 +96,10 @@ Tensor unscaleGradients(const std::vector<Tensor>& parameters, double factor) {
   }
   if (items.empty()) return {};
   Tensor infinite = empty({}, {DType::F32, kCpu, Role::Workspace});
-  op.launch(kCpu, {bytes}, [items = std::move(items), factor, found = static_cast<float*>(elementsOf(infinite))] {
-    kernel::unscale(items.data(), items.size(), factor, found);
-  });
+  op.launch(kCpu, {bytes},
+            [items = std::move(items), factor, found = static_cast<float*>(elementsOf(infinite))] {
+              kernel::unscale(items.data(), items.size(), factor, found);
+            });
   return infinite;
 }
 
@@ -107,8 +113,10 @@ GradScaler::GradScaler(GradScalerOptions options) : options_(options), state_{op
 Tensor GradScaler::scale(const Tensor& loss) {
   needsDefined("scale_loss", "the loss", loss);
   if (!options_.enabled) return loss;
-  if (!isFloating(loss.dtype())) fail("scale_loss", std::string("the loss is ") + name(loss.dtype()));
-  if (std::exchange(reported_, state_.factor) != state_.factor) instrument::lossScale(state_.factor);
+  if (!isFloating(loss.dtype()))
+    fail("scale_loss", std::string("the loss is ") + name(loss.dtype()));
+  if (std::exchange(reported_, state_.factor) != state_.factor)
+    instrument::lossScale(state_.factor);
   const Tensor* const inputs[] = {&loss};
   Op op(Op::MadeOfOthers(), kScaleLoss, inputs);
   Tensor out = [&] {
@@ -123,8 +131,8 @@ Tensor GradScaler::scale(const Tensor& loss) {
 }
 
 GradScaler::Progress* GradScaler::progressOf(const Optimizer& optimizer) {
-  const auto found =
-      std::find_if(progress_.begin(), progress_.end(), [&](const Progress& p) { return p.optimizer == &optimizer; });
+  const auto found = std::find_if(progress_.begin(), progress_.end(),
+                                  [&](const Progress& p) { return p.optimizer == &optimizer; });
   return found == progress_.end() ? nullptr : &*found;
 }
 
@@ -135,14 +143,16 @@ GradScaler::Progress& GradScaler::unscaled(Optimizer& optimizer) {
          "the optimizer updates within the backward, before an infinite gradient can be seen; call "
          "stepInBackward(false), or train in bf16, which needs no scaler");
   }
-  return progress_.emplace_back(Progress{&optimizer, unscaleGradients(optimizer.parameters(), 1 / state_.factor)});
+  return progress_.emplace_back(
+      Progress{&optimizer, unscaleGradients(optimizer.parameters(), 1 / state_.factor)});
 }
 
 void GradScaler::unscale(Optimizer& optimizer) {
   if (!options_.enabled) return;
   if (const Progress* known = progressOf(optimizer)) {
-    fail(kScaler, known->stepped ? "unscale() after step(); call it before, or update() first"
-                                 : "unscale() twice for one optimizer; call update() once per step");
+    fail(kScaler, known->stepped
+                      ? "unscale() after step(); call it before, or update() first"
+                      : "unscale() twice for one optimizer; call update() once per step");
   }
   unscaled(optimizer);
 }
@@ -157,7 +167,8 @@ bool GradScaler::step(Optimizer& optimizer) {
     return true;
   }
   Progress& progress = unscaled(optimizer);
-  if (progress.stepped) fail(kScaler, "step() twice for one optimizer; call update() after each step");
+  if (progress.stepped)
+    fail(kScaler, "step() twice for one optimizer; call update() after each step");
   progress.stepped = true;
   if (foundInfinite(progress)) {
     const PhaseScope skipped(Phase::SkippedOptimizer);

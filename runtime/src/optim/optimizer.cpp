@@ -37,8 +37,9 @@ void* changedData(const Tensor& tensor) {
 template <class Entry>
 kernel::UpdateItem itemOf(const Entry& entry, const Tensor& first, const Tensor& second) {
   const bool hasMaster = entry.master.defined();
-  kernel::UpdateItem item{changedData(hasMaster ? entry.master : entry.parameter), readData(entry.gradient),
-                          changedData(first), changedData(second), entry.parameter.numel()};
+  kernel::UpdateItem item{changedData(hasMaster ? entry.master : entry.parameter),
+                          readData(entry.gradient), changedData(first), changedData(second),
+                          entry.parameter.numel()};
   if (!hasMaster) return item;
   item.held = changedData(entry.parameter);
   item.heldType = entry.parameter.dtype();
@@ -57,7 +58,8 @@ template <class Entry>
 std::size_t bytesOf(const Entry& entry, std::size_t passes) {
   const bool hasMaster = entry.master.defined();
   const std::size_t held = hasMaster ? 2 * entry.parameter.sizeBytes() : 0;
-  return (hasMaster ? entry.master : entry.parameter).sizeBytes() * passes + entry.gradient.sizeBytes() + held;
+  return (hasMaster ? entry.master : entry.parameter).sizeBytes() * passes +
+         entry.gradient.sizeBytes() + held;
 }
 
 /// 16-bit types have no room for squares, nor the digits for sums of them.
@@ -69,7 +71,9 @@ void needsGradients(const char* op, const std::vector<Tensor>& parameters) {
   for (const Tensor& parameter : parameters) {
     const TensorImpl& impl = *checked(parameter);
     if (impl.autograd && impl.autograd->afterAccumulate)
-      fail(op, "an optimizer updates these parameters within the backward (stepInBackward), so there are no gradients");
+      fail(op,
+           "an optimizer updates these parameters within the backward (stepInBackward), so there "
+           "are no gradients");
   }
 }
 
@@ -86,7 +90,8 @@ Optimizer::Optimizer(std::vector<Tensor> parameters)
     if (!parameter.isLeaf() || !parameter.requiresGrad())
       fail("optimizer", "a parameter is no leaf that requires a gradient");
     if (!parameter.isContiguous()) fail("optimizer", "a parameter is not contiguous");
-    if (!seen.insert(parameter.impl()).second) fail("optimizer", "a parameter is there twice; it would step twice");
+    if (!seen.insert(parameter.impl()).second)
+      fail("optimizer", "a parameter is there twice; it would step twice");
   }
 }
 
@@ -116,7 +121,8 @@ void Optimizer::stepInBackward(bool on) {
 
 void Optimizer::keepMasters(bool on) {
   if (on == keepsMasters_) return;
-  if (steps_ != 0) fail(kind(), "masters are kept, or not, from the first step on; call keepMasters() before it");
+  if (steps_ != 0)
+    fail(kind(), "masters are kept, or not, from the first step on; call keepMasters() before it");
   keepsMasters_ = on;
 }
 
@@ -142,8 +148,9 @@ Optimizer::Entry Optimizer::entryOf(std::size_t index) {
 void Optimizer::updateOne(std::size_t index) {
   if (tLossScaled) {
     fail(kind(),
-         "the loss is scaled (GradScaler), but an optimizer that works within the backward would use the scaled "
-         "gradients; call stepInBackward(false), or train in bf16, which needs no scaler");
+         "the loss is scaled (GradScaler), but an optimizer that works within the backward would "
+         "use the scaled gradients; call stepInBackward(false), or train in bf16, which needs no "
+         "scaler");
   }
   const PhaseScope phase(Phase::Optimizer);
   const NoGrad noGrad;
@@ -155,7 +162,8 @@ void Optimizer::updateOne(std::size_t index) {
   }
   if (updated_[index]) {
     fail(kind(),
-         "a second backward before step(): an optimizer that works within the backward cannot add gradients up");
+         "a second backward before step(): an optimizer that works within the backward cannot add "
+         "gradients up");
   }
   updated_[index] = true;
   const Tensor& parameter = parameters_[index];
@@ -193,7 +201,8 @@ void Optimizer::step() {
     std::vector<Entry>* group = nullptr;
     for (auto& existing : groups) {
       const Tensor& other = existing[0].parameter;
-      if (fused_ && other.dtype() == parameters_[i].dtype() && other.device() == parameters_[i].device())
+      if (fused_ && other.dtype() == parameters_[i].dtype() &&
+          other.device() == parameters_[i].device())
         group = &existing;
     }
     if (group == nullptr) group = &groups.emplace_back();
@@ -216,8 +225,9 @@ Tensor& Optimizer::stateOf(std::vector<Tensor>& states, std::size_t index, const
     state = zeros(parameter.shape(), {type, parameter.device(), Role::Optimizer});
   }
   if (state.dtype() != type) {
-    fail(kind(), "a parameter is " + std::string(rt::name(parameter.dtype())) + " now, and its state " +
-                     rt::name(state.dtype()) + "; convert parameters (Module::to) before the first step");
+    fail(kind(), "a parameter is " + std::string(rt::name(parameter.dtype())) +
+                     " now, and its state " + rt::name(state.dtype()) +
+                     "; convert parameters (Module::to) before the first step");
   }
   return state;
 }
@@ -241,7 +251,8 @@ std::pair<std::size_t, std::vector<Tensor>*> Optimizer::placeOfState(const std::
                                       : part == ".master" ? &masters_
                                                           : nullptr;
   if (error != std::errc() || index >= parameters_.size() || states == nullptr)
-    fail(kind(), "state '" + name + "' belongs to none of the " + std::to_string(parameters_.size()) + " parameters");
+    fail(kind(), "state '" + name + "' belongs to none of the " +
+                     std::to_string(parameters_.size()) + " parameters");
   return {index, states};
 }
 
@@ -250,25 +261,29 @@ void Optimizer::checkState(const std::string& name, const Tensor& tensor) {
   if (!tensor.defined()) return;
   const Tensor& parameter = parameters_[index];
   if (states == &masters_ && !hasMaster(index)) {
-    fail(kind(), "state '" + name + "' is a master, and this optimizer keeps none for a parameter of " +
-                     rt::name(parameter.dtype()) + "; convert the parameters and call keepMasters() first");
+    fail(kind(),
+         "state '" + name + "' is a master, and this optimizer keeps none for a parameter of " +
+             rt::name(parameter.dtype()) + "; convert the parameters and call keepMasters() first");
   }
   if (tensor.shape() != parameter.shape() || tensor.dtype() != typeOfState(index)) {
     const bool isOfMasters = isShort(parameter.dtype()) && tensor.dtype() == DType::F32;
-    fail(kind(), "state '" + name + "' is " + rt::name(tensor.dtype()) + tensor.shape().toString() +
-                     " for a parameter " + rt::name(parameter.dtype()) + parameter.shape().toString() +
-                     (hasMaster(index) ? " with a master, whose state is f32" : "") +
-                     (isOfMasters && !hasMaster(index) ? "; to keep masters, call keepMasters() first" : ""));
+    fail(kind(),
+         "state '" + name + "' is " + rt::name(tensor.dtype()) + tensor.shape().toString() +
+             " for a parameter " + rt::name(parameter.dtype()) + parameter.shape().toString() +
+             (hasMaster(index) ? " with a master, whose state is f32" : "") +
+             (isOfMasters && !hasMaster(index) ? "; to keep masters, call keepMasters() first"
+                                               : ""));
   }
-  if (tensor.isMeta() && !parameter.isMeta()) fail(kind(), "state '" + name + "' is on meta, so it has no values");
+  if (tensor.isMeta() && !parameter.isMeta())
+    fail(kind(), "state '" + name + "' is on meta, so it has no values");
 }
 
-void Optimizer::setState(const std::vector<std::pair<std::string, Tensor>>& state, std::int64_t steps,
-                         const std::vector<std::int64_t>& updates) {
+void Optimizer::setState(const std::vector<std::pair<std::string, Tensor>>& state,
+                         std::int64_t steps, const std::vector<std::int64_t>& updates) {
   if (steps < 0) fail(kind(), "a state after " + std::to_string(steps) + " steps");
   if (!updates.empty() && updates.size() != parameters_.size())
-    fail(kind(), std::to_string(updates.size()) + " counts of updates for " + std::to_string(parameters_.size()) +
-                     " parameters");
+    fail(kind(), std::to_string(updates.size()) + " counts of updates for " +
+                     std::to_string(parameters_.size()) + " parameters");
   for (const std::int64_t count : updates) {
     if (count < 0) fail(kind(), "a parameter after " + std::to_string(count) + " updates");
   }
@@ -289,7 +304,8 @@ void Optimizer::setState(const std::vector<std::pair<std::string, Tensor>>& stat
   }
 }
 
-Sgd::Sgd(std::vector<Tensor> parameters, SgdOptions options) : Optimizer(std::move(parameters)), options_(options) {
+Sgd::Sgd(std::vector<Tensor> parameters, SgdOptions options)
+    : Optimizer(std::move(parameters)), options_(options) {
   if (options.nesterov && options.momentum == 0) fail("sgd", "nesterov needs a momentum");
   setRate(options.rate);
 }
@@ -301,19 +317,21 @@ void Sgd::update(const std::vector<Entry>& entries) {
   std::size_t bytes = 0;
   for (const Entry& entry : entries) {
     const bool first = options_.momentum != 0 && !first_[entry.index].defined();
-    const Tensor momentum = options_.momentum != 0 ? stateOf(first_, entry.index, "momentum") : Tensor();
+    const Tensor momentum =
+        options_.momentum != 0 ? stateOf(first_, entry.index, "momentum") : Tensor();
     (first ? fresh : items).push_back(itemOf(entry, momentum, {}));
     bytes += bytesOf(entry, momentum.defined() ? 4 : 2);
   }
   const kernel::SgdArguments arguments{
       rate_, options_.momentum, options_.dampening, options_.weightDecay, options_.nesterov, false};
-  op.launch(entries[0].parameter.device(), {bytes},
-            [fresh = std::move(fresh), items = std::move(items), arguments, type = typeOf(entries)] {
-              kernel::SgdArguments starting = arguments;
-              starting.firstStep = true;
-              kernel::sgd(fresh.data(), fresh.size(), type, starting);
-              kernel::sgd(items.data(), items.size(), type, arguments);
-            });
+  op.launch(
+      entries[0].parameter.device(), {bytes},
+      [fresh = std::move(fresh), items = std::move(items), arguments, type = typeOf(entries)] {
+        kernel::SgdArguments starting = arguments;
+        starting.firstStep = true;
+        kernel::sgd(fresh.data(), fresh.size(), type, starting);
+        kernel::sgd(items.data(), items.size(), type, arguments);
+      });
 }
 
 Adam::Adam(std::vector<Tensor> parameters, AdamOptions options, Variant variant)
@@ -351,8 +369,12 @@ void Adam::update(const std::vector<Entry>& entries) {
     items.back().correction2 = correction2;
     bytes += bytesOf(entry, lamb ? 9 : 6);
   }
-  const kernel::AdamArguments arguments{
-      rate_, options_.beta1, options_.beta2, options_.epsilon, options_.weightDecay, variant_ != Variant::AddedDecay};
+  const kernel::AdamArguments arguments{rate_,
+                                        options_.beta1,
+                                        options_.beta2,
+                                        options_.epsilon,
+                                        options_.weightDecay,
+                                        variant_ != Variant::AddedDecay};
   op.launch(entries[0].parameter.device(), {bytes},
             [items = std::move(items), arguments, lamb, type = typeOf(entries)] {
               (lamb ? kernel::lamb : kernel::adam)(items.data(), items.size(), type, arguments);
@@ -360,7 +382,8 @@ void Adam::update(const std::vector<Entry>& entries) {
 }
 
 Tensor clipGradNorm(const std::vector<Tensor>& parameters, double maximum) {
-  if (!(maximum >= 0)) fail("clipGradNorm", "the bound " + std::to_string(maximum) + " is negative");
+  if (!(maximum >= 0))
+    fail("clipGradNorm", "the bound " + std::to_string(maximum) + " is negative");
   needsGradients("clipGradNorm", parameters);
   const NoGrad noGrad;
   Tensor total;
@@ -371,7 +394,8 @@ Tensor clipGradNorm(const std::vector<Tensor>& parameters, double maximum) {
   }
   if (!total.defined()) return zeros({});
   const Tensor norm = sqrt(total);
-  const Tensor factor = clamp(div(full({}, maximum, {norm.dtype(), norm.device()}), add(norm, 1e-6)), 0, 1);
+  const Tensor factor =
+      clamp(div(full({}, maximum, {norm.dtype(), norm.device()}), add(norm, 1e-6)), 0, 1);
   for (const Tensor& parameter : parameters) {
     Tensor gradient = parameter.grad();
     if (!gradient.defined()) continue;
@@ -385,7 +409,8 @@ Tensor clipGradNorm(const std::vector<Tensor>& parameters, double maximum) {
 }
 
 void clipGradValue(const std::vector<Tensor>& parameters, double maximum) {
-  if (!(maximum >= 0)) fail("clipGradValue", "the bound " + std::to_string(maximum) + " is negative");
+  if (!(maximum >= 0))
+    fail("clipGradValue", "the bound " + std::to_string(maximum) + " is negative");
   needsGradients("clipGradValue", parameters);
   const NoGrad noGrad;
   for (const Tensor& parameter : parameters) {

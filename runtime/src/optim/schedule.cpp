@@ -31,8 +31,9 @@ Curve stepDecay(std::int64_t every, double gamma) {
 
 Curve cosineDecay(std::int64_t total, double floor) {
   needPositive("cosineDecay", static_cast<double>(total));
-  return
-      [=](std::int64_t step) { return halfCosine(1, floor, static_cast<double>(step) / static_cast<double>(total)); };
+  return [=](std::int64_t step) {
+    return halfCosine(1, floor, static_cast<double>(step) / static_cast<double>(total));
+  };
 }
 
 Curve warmUp(std::int64_t steps, Curve then) {
@@ -81,7 +82,8 @@ ReduceOnPlateau::ReduceOnPlateau(Optimizer& optimizer, PlateauOptions options)
       options_(options),
       best_(options.smallerIsBetter ? std::numeric_limits<double>::infinity()
                                     : -std::numeric_limits<double>::infinity()) {
-  if (!(options.factor > 0 && options.factor < 1)) fail("ReduceOnPlateau", "the factor must be between 0 and 1");
+  if (!(options.factor > 0 && options.factor < 1))
+    fail("ReduceOnPlateau", "the factor must be between 0 and 1");
 }
 
 bool ReduceOnPlateau::isBetter(double value) const {

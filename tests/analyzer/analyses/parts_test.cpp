@@ -25,12 +25,14 @@ TEST(AnalysisParts, HaveANameOfTheirOwnAndSomethingToDo) {
     EXPECT_FALSE(part->name.empty());
     EXPECT_TRUE(names.insert(part->name).second) << part->name;
     EXPECT_TRUE(part->add != nullptr || part->compute != nullptr) << part->name;
-    EXPECT_TRUE(part->finish == nullptr || part->add != nullptr) << part->name << " has no sums to bring into order";
+    EXPECT_TRUE(part->finish == nullptr || part->add != nullptr)
+        << part->name << " has no sums to bring into order";
   }
 }
 
 TEST(AnalysisParts, RunBehindTheirInputs) {
-  EXPECT_EQ(allParts().size(), listedParts().size()) << "some wait for each other, or for one that is not listed";
+  EXPECT_EQ(allParts().size(), listedParts().size())
+      << "some wait for each other, or for one that is not listed";
   std::set<const AnalysisPart*> done;
   for (const AnalysisPart* part : allParts()) {
     for (const AnalysisPart* input : part->inputs) EXPECT_TRUE(done.contains(input)) << part->name;
@@ -48,7 +50,8 @@ TEST(AnalysisParts, KeepTheOrderOfTheListWhereInputsAllowIt) {
 
 TEST(AnalysisParts, ThatWaitForEachOtherAreLeftOut) {
   std::array<const AnalysisPart*, 1> one{}, other{};
-  const AnalysisPart first{.name = "first", .inputs = one}, second{.name = "second", .inputs = other};
+  const AnalysisPart first{.name = "first", .inputs = one},
+      second{.name = "second", .inputs = other};
   const AnalysisPart free{.name = "free"};
   one = {&second};
   other = {&first};

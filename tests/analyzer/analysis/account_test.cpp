@@ -25,15 +25,16 @@ using testing::UnorderedElementsAre;
 
 using StepRange = std::optional<std::pair<std::uint64_t, std::uint64_t>>;
 
-/// Two ranks with a device, a queue and a thread each; rank 1 has a CPU device besides. Four steps of 80 ns, one every
-/// 100 ns, with a kernel of 40 ns each; those of rank 1 begin 5 ns later.
+/// Two ranks with a device, a queue and a thread each; rank 1 has a CPU device besides. Four steps
+/// of 80 ns, one every 100 ns, with a kernel of 40 ns each; those of rank 1 begin 5 ns later.
 class TwoRankTrace {
  public:
   explicit TwoRankTrace(bool steps = true) {
     out.setPath("t.lcn");
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
       const std::uint32_t id = rank + 1;
-      out.append(Process{.id = ProcessId(id), .osPid = 100 * id, .rank = static_cast<std::int32_t>(rank)});
+      out.append(
+          Process{.id = ProcessId(id), .osPid = 100 * id, .rank = static_cast<std::int32_t>(rank)});
       out.append(Thread{.id = ThreadId(id), .process = ProcessId(id)});
       out.append(Device{.id = DeviceId(id), .kind = DeviceKind::Cuda, .index = rank});
       out.append(Queue{.id = QueueId(id), .device = DeviceId(id), .process = ProcessId(id)});
@@ -84,7 +85,8 @@ struct Accounted {
   prof::Status status;
 };
 
-Accounted accountOf(StoreBuilder& builder, const AnalysisOptions& options = {}, Progress progress = {}) {
+Accounted accountOf(StoreBuilder& builder, const AnalysisOptions& options = {},
+                    Progress progress = {}) {
   Accounted out;
   out.analysis.store = builder.build();
   out.analysis.options = options;
@@ -93,7 +95,8 @@ Accounted accountOf(StoreBuilder& builder, const AnalysisOptions& options = {}, 
   return out;
 }
 
-AnalysisOptions choosing(StepRange steps, std::string device = "", std::optional<std::int32_t> rank = {}) {
+AnalysisOptions choosing(StepRange steps, std::string device = "",
+                         std::optional<std::int32_t> rank = {}) {
   AnalysisOptions options;
   options.steps = steps;
   options.device = std::move(device);
@@ -122,12 +125,13 @@ TEST(Account, StepsThatAreNotThereSayWhichThereAre) {
     std::uint64_t first, last;
     const char* message;
   };
-  for (const Case& one : {Case{2, 2, "steps 2:2 are none: the second number is that of the step behind the last"},
-                          Case{3, 1, "steps 3:1 are none: the first is behind the last"},
-                          Case{9, 7, "steps 9:7 are none: the first is behind the last"},
-                          Case{0, 5, "steps 0:5 are not there; it has steps 0:4"},
-                          Case{4, 5, "steps 4:5 are not there; it has steps 0:4"},
-                          Case{0, UINT64_MAX, "steps 0:18446744073709551615 are not there; it has steps 0:4"}}) {
+  for (const Case& one :
+       {Case{2, 2, "steps 2:2 are none: the second number is that of the step behind the last"},
+        Case{3, 1, "steps 3:1 are none: the first is behind the last"},
+        Case{9, 7, "steps 9:7 are none: the first is behind the last"},
+        Case{0, 5, "steps 0:5 are not there; it has steps 0:4"},
+        Case{4, 5, "steps 4:5 are not there; it has steps 0:4"},
+        Case{0, UINT64_MAX, "steps 0:18446744073709551615 are not there; it has steps 0:4"}}) {
     TwoRankTrace trace;
     const Accounted made = accountOf(trace.out, choosing({{one.first, one.last}}));
     ASSERT_FALSE(made.status) << one.message;
@@ -137,10 +141,9 @@ TEST(Account, StepsThatAreNotThereSayWhichThereAre) {
 
 TEST(Account, WithoutStepsNoneCanBeChosen) {
   TwoRankTrace trace(false);
-  EXPECT_EQ(
-      accountOf(trace.out, choosing({{0, 1}})).status.error().message,
-      "t.lcn: no steps were found (no step markers, no repetition), so --steps cannot select any; mark steps with "
-      "an NVTX range named \"step\"");
+  EXPECT_EQ(accountOf(trace.out, choosing({{0, 1}})).status.error().message,
+            "t.lcn: no steps were found (no step markers, no repetition), so --steps cannot select "
+            "any; mark steps with an NVTX range named \"step\"");
   TwoRankTrace again(false);
   const Accounted whole = accountOf(again.out);
   ASSERT_TRUE(whole.status);
@@ -172,7 +175,8 @@ TEST(Account, ARankHoldsItsProcessQueuesAndDevices) {
   EXPECT_FALSE(only.everything);
   EXPECT_THAT(only.queues, UnorderedElementsAre(QueueId(2)));
   EXPECT_THAT(only.processes, UnorderedElementsAre(ProcessId(2)));
-  EXPECT_THAT(only.devices, UnorderedElementsAre(DeviceId(2), DeviceId(9))) << "the CPU device is the process's";
+  EXPECT_THAT(only.devices, UnorderedElementsAre(DeviceId(2), DeviceId(9)))
+      << "the CPU device is the process's";
   EXPECT_TRUE(only.holds(ThreadId(2)));
   EXPECT_FALSE(only.holds(ThreadId(1)));
 }
@@ -183,7 +187,8 @@ TEST(Account, ADeviceHoldsItsQueuesAndWhoFillsThem) {
   EXPECT_FALSE(only.everything);
   EXPECT_THAT(only.queues, UnorderedElementsAre(QueueId(2)));
   EXPECT_THAT(only.processes, UnorderedElementsAre(ProcessId(2)));
-  EXPECT_THAT(only.devices, UnorderedElementsAre(DeviceId(2))) << "the CPU device was not asked for";
+  EXPECT_THAT(only.devices, UnorderedElementsAre(DeviceId(2)))
+      << "the CPU device was not asked for";
 }
 
 TEST(Account, SettingsAreThoseAnnouncedLast) {
@@ -195,8 +200,9 @@ TEST(Account, SettingsAreThoseAnnouncedLast) {
       .knows("knob.amp", "")
       .knows("knob.new", "")
       .knows("knob.", "x");
-  EXPECT_THAT(accountOf(trace.out).analysis.of<ProgramFacts>().knobs,
-              ElementsAre(Pair("loader.workers", "4"), Pair("amp", "off"), Pair("new", ""), Pair("", "x")));
+  EXPECT_THAT(
+      accountOf(trace.out).analysis.of<ProgramFacts>().knobs,
+      ElementsAre(Pair("loader.workers", "4"), Pair("amp", "off"), Pair("new", ""), Pair("", "x")));
 }
 
 TEST(Account, CoresOfTheHostAreRead) {
@@ -204,11 +210,13 @@ TEST(Account, CoresOfTheHostAreRead) {
     const char *key, *value;
     std::uint32_t cores;
   };
-  for (const Case& one : {Case{"host.cores", "8", 8}, Case{"cpu.count", "128", 128}, Case{"host.cores", "12 cores", 12},
-                          Case{"host.cores", "many", 0}, Case{"host.cores", "", 0}, Case{"host.cores", "-4", 0},
+  for (const Case& one : {Case{"host.cores", "8", 8}, Case{"cpu.count", "128", 128},
+                          Case{"host.cores", "12 cores", 12}, Case{"host.cores", "many", 0},
+                          Case{"host.cores", "", 0}, Case{"host.cores", "-4", 0},
                           Case{"host.cores", "99999999999", 0}, Case{"cores", "8", 0}}) {
     TwoRankTrace trace;
-    EXPECT_EQ(accountOf(trace.knows(one.key, one.value).out).analysis.of<ProgramFacts>().hostCores, one.cores)
+    EXPECT_EQ(accountOf(trace.knows(one.key, one.value).out).analysis.of<ProgramFacts>().hostCores,
+              one.cores)
         << one.value;
   }
 }
@@ -216,15 +224,19 @@ TEST(Account, CoresOfTheHostAreRead) {
 TEST(Account, LostEventsAreSummedUpToALimit) {
   TwoRankTrace none, some, many;
   EXPECT_EQ(accountOf(none.out).analysis.of<ProgramFacts>().droppedEvents, 0U);
-  EXPECT_EQ(accountOf(some.lost(3).lost(0).lost(4).out).analysis.of<ProgramFacts>().droppedEvents, 7U);
-  EXPECT_EQ(accountOf(many.lost(UINT64_MAX).lost(UINT64_MAX).out).analysis.of<ProgramFacts>().droppedEvents,
+  EXPECT_EQ(accountOf(some.lost(3).lost(0).lost(4).out).analysis.of<ProgramFacts>().droppedEvents,
+            7U);
+  EXPECT_EQ(accountOf(many.lost(UINT64_MAX).lost(UINT64_MAX).out)
+                .analysis.of<ProgramFacts>()
+                .droppedEvents,
             UINT64_MAX / 2);
 }
 
 TEST(Account, ATraceNeedsSomethingToAccountFor) {
   StoreBuilder empty, marks, memory;
   empty.setPath("empty.lcn");
-  EXPECT_THAT(accountOf(empty).status.error().message, testing::StartsWith("empty.lcn: the trace holds no ranges"));
+  EXPECT_THAT(accountOf(empty).status.error().message,
+              testing::StartsWith("empty.lcn: the trace holds no ranges"));
   marks.append(Mark{.timeNs = 5});
   EXPECT_FALSE(accountOf(marks).status);
   memory.append(Allocation{.timeNs = 5, .address = 64, .bytes = 100});

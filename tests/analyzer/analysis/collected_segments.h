@@ -17,8 +17,8 @@ namespace lacuna::analyzer {
 /// Segments of made-up devices and steps, and the analysis that they make.
 class Collected {
  public:
-  explicit Collected(std::vector<prof::TimeWindow> steps, std::vector<prof::TimeWindow> devices = {{0, 1000}},
-                     bool warmUp = false) {
+  explicit Collected(std::vector<prof::TimeWindow> steps,
+                     std::vector<prof::TimeWindow> devices = {{0, 1000}}, bool warmUp = false) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       made.steps.all.push_back({.index = i,
                                 .name = "batch " + std::to_string(i),
@@ -33,8 +33,8 @@ class Collected {
     }
   }
 
-  Collected& add(prof::TimeNs from, prof::TimeNs to, Cause cause, std::string_view name = "", std::int64_t bandNs = 0,
-                 std::size_t device = 0) {
+  Collected& add(prof::TimeNs from, prof::TimeNs to, Cause cause, std::string_view name = "",
+                 std::int64_t bandNs = 0, std::size_t device = 0) {
     if (!collector_) collector_.emplace(made);
     collector_->add(made.devices[device], {from, to, cause, names_.intern(name), {}}, bandNs);
     return *this;

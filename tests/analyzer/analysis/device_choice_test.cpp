@@ -36,9 +36,9 @@ TEST(DeviceChoice, OptionsChooseByLabelAndRank) {
     AnalysisOptions options;
     std::vector<std::uint32_t> ids;
   };
-  for (const Case& one :
-       {Case{optionsOf(""), {1, 2}}, Case{optionsOf("cuda:0"), {1}}, Case{optionsOf("cuda:1"), {2}},
-        Case{optionsOf("", 0), {1}}, Case{optionsOf("", 1), {2}}, Case{optionsOf("cuda:1", 1), {2}}}) {
+  for (const Case& one : {Case{optionsOf(""), {1, 2}}, Case{optionsOf("cuda:0"), {1}},
+                          Case{optionsOf("cuda:1"), {2}}, Case{optionsOf("", 0), {1}},
+                          Case{optionsOf("", 1), {2}}, Case{optionsOf("cuda:1", 1), {2}}}) {
     DeviceTrace trace;
     twoRanks(trace);
     std::vector<std::uint32_t> ids;
@@ -57,17 +57,24 @@ TEST(DeviceChoice, AChoiceOfNoneSaysWhatThereIs) {
     const char* message;
   };
   for (const Case& one : {
-           Case{twoRanks, optionsOf("cpu:0"), "no device 'cpu:0' did any work here; there is: cuda:0, cuda:1"},
-           Case{twoRanks, optionsOf("cuda", 0), "no device 'cuda' did any work here; there is: cuda:0, cuda:1"},
+           Case{twoRanks, optionsOf("cpu:0"),
+                "no device 'cpu:0' did any work here; there is: cuda:0, cuda:1"},
+           Case{twoRanks, optionsOf("cuda", 0),
+                "no device 'cuda' did any work here; there is: cuda:0, cuda:1"},
            Case{twoRanks, optionsOf("", 2),
-                "no device of rank 2 did any work here; there is: rank 0 on cuda:0, rank 1 on cuda:1"},
+                "no device of rank 2 did any work here; there is: rank 0 on cuda:0, rank 1 on "
+                "cuda:1"},
            Case{twoRanks, optionsOf("cuda:0", 1),
-                "no device 'cuda:0' of rank 1 did any work here; there is: rank 0 on cuda:0, rank 1 on cuda:1"},
-           Case{withoutRanks, optionsOf("cuda:1"), "no device 'cuda:1' did any work here; there is: cuda:0"},
+                "no device 'cuda:0' of rank 1 did any work here; there is: rank 0 on cuda:0, rank "
+                "1 on cuda:1"},
+           Case{withoutRanks, optionsOf("cuda:1"),
+                "no device 'cuda:1' did any work here; there is: cuda:0"},
            Case{withoutRanks, optionsOf("", 0),
                 "the trace does not name its rank, so --rank 0 selects nothing; leave it out"},
-           Case{idle, optionsOf("cuda:0"), "no device did any work here, so --device selects nothing; leave it out"},
-           Case{idle, optionsOf("", 3), "no device did any work here, so --rank selects nothing; leave it out"},
+           Case{idle, optionsOf("cuda:0"),
+                "no device did any work here, so --device selects nothing; leave it out"},
+           Case{idle, optionsOf("", 3),
+                "no device did any work here, so --rank selects nothing; leave it out"},
        }) {
     DeviceTrace trace;
     one.fill(trace);
@@ -83,7 +90,8 @@ TEST(DeviceChoice, SixteenOfManyAreNamed) {
     for (std::uint32_t i = 1; i <= count; ++i) trace.device(i, i - 1).queue(i, i).kernel(i, 0, 1);
     const std::string message = listDevices(*trace.build(), {}, optionsOf("cpu:7")).error().message;
     EXPECT_THAT(message, testing::HasSubstr("there is: cuda:0, cuda:1, "));
-    const std::string end = count == 16 ? "cuda:15" : "cuda:15, and " + std::to_string(count - 16) + " more";
+    const std::string end =
+        count == 16 ? "cuda:15" : "cuda:15, and " + std::to_string(count - 16) + " more";
     EXPECT_THAT(message, testing::EndsWith(end));
   }
 }

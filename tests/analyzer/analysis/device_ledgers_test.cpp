@@ -35,7 +35,8 @@ class DeviceRun {
       builder.append(Thread{.id = ThreadId(id), .process = ProcessId(id)});
       builder.append(Device{.id = DeviceId(id), .kind = kind, .index = id - 1});
       for (const std::uint32_t queue : {2 * id - 1, 2 * id})
-        builder.append(Queue{.id = QueueId(queue), .device = DeviceId(id), .process = ProcessId(id)});
+        builder.append(
+            Queue{.id = QueueId(queue), .device = DeviceId(id), .process = ProcessId(id)});
     }
   }
 
@@ -65,7 +66,8 @@ class DeviceRun {
     return *this;
   }
   DeviceRun& step(TimeNs from, TimeNs to, bool isPlain = false) {
-    steps_.push_back({.index = steps_.size(), .name = "step", .startNs = from, .endNs = to, .isPlain = isPlain});
+    steps_.push_back(
+        {.index = steps_.size(), .name = "step", .startNs = from, .endNs = to, .isPlain = isPlain});
     return *this;
   }
   Analysis account(prof::Status& status, Progress progress = {}) {
@@ -78,8 +80,8 @@ class DeviceRun {
     return made;
   }
 
-  static Analysis accounted(std::shared_ptr<const Store> store, std::vector<Step> steps, prof::Status& status,
-                            Progress progress = {}) {
+  static Analysis accounted(std::shared_ptr<const Store> store, std::vector<Step> steps,
+                            prof::Status& status, Progress progress = {}) {
     Analysis made;
     made.store = std::move(store);
     made.steps.all = std::move(steps);
@@ -107,12 +109,15 @@ TEST(DeviceLedgers, ADeviceIsBusyWhileAnyOfItsQueuesIs) {
   ASSERT_EQ(device.queues.size(), 2U);
   EXPECT_EQ(device.queues[0].ledger[Cause::Compute], 100);
   EXPECT_EQ(device.queues[1].ledger[Cause::Compute], 110);
-  for (const QueueAccount& queue : device.queues) EXPECT_EQ(queue.ledger.totalNs(), 160) << "of the device's window";
+  for (const QueueAccount& queue : device.queues)
+    EXPECT_EQ(queue.ledger.totalNs(), 160) << "of the device's window";
 }
 
 TEST(DeviceLedgers, IdleTimeIsWhatTheLaunchingThreadDid) {
-  // Idle from 200 to 300: an operator to 250, then nothing that is known, the call at 290, and the way to the device.
-  const Analysis made = DeviceRun().range(190, 250, "prepare").work(1, 80, 100, 200).work(1, 290, 300, 400).account();
+  // Idle from 200 to 300: an operator to 250, then nothing that is known, the call at 290, and the
+  // way to the device.
+  const Analysis made =
+      DeviceRun().range(190, 250, "prepare").work(1, 80, 100, 200).work(1, 290, 300, 400).account();
   const Ledger& ledger = made.devices.at(0).ledger;
   EXPECT_EQ(ledger[Cause::Compute], 200);
   EXPECT_EQ(ledger[Cause::HostWork], 50);
@@ -161,7 +166,8 @@ TEST(DeviceLedgers, LeaveOutPlainSteps) {
 }
 
 TEST(DeviceLedgers, EachDeviceHasItsOwnWindow) {
-  const Analysis made = DeviceRun(2).work(1, 0, 10, 110).work(3, 190, 200, 250).work(3, 300, 400, 450).account();
+  const Analysis made =
+      DeviceRun(2).work(1, 0, 10, 110).work(3, 190, 200, 250).work(3, 300, 400, 450).account();
   ASSERT_EQ(made.devices.size(), 2U);
   EXPECT_EQ(made.devices[0].ledger.totalNs(), 100);
   EXPECT_EQ(made.devices[1].ledger.totalNs(), 250);
@@ -197,16 +203,18 @@ TEST(DeviceLedgers, BandsNeedAKnownCost) {
     DeviceRun made;
     made.work(1, 80, 100, 200).work(1, 290, 300, 400);
     for (TimeNs at = 210; at < 280; at += 10) made.range(at, at + 5, "op");
-    made.builder.append(
-        Environment{.key = made.builder.intern("self.cost.range"), .value = made.builder.intern(costNs)});
+    made.builder.append(Environment{.key = made.builder.intern("self.cost.range"),
+                                    .value = made.builder.intern(costNs)});
     return made.account();
   };
   EXPECT_EQ(run("0").ledgers.bands.run, Ledger());
   const Analysis known = run("3");
   EXPECT_GT(known.ledgers.bands.run.totalNs(), 0);
-  for (std::size_t i = 0; i < kCauseCount; ++i) EXPECT_LE(known.ledgers.bands.run.ns[i], known.ledgers.run.ns[i]) << i;
+  for (std::size_t i = 0; i < kCauseCount; ++i)
+    EXPECT_LE(known.ledgers.bands.run.ns[i], known.ledgers.run.ns[i]) << i;
   const Analysis dear = run("1000");
-  for (std::size_t i = 0; i < kCauseCount; ++i) EXPECT_LE(dear.ledgers.bands.run.ns[i], dear.ledgers.run.ns[i]) << i;
+  for (std::size_t i = 0; i < kCauseCount; ++i)
+    EXPECT_LE(dear.ledgers.bands.run.ns[i], dear.ledgers.run.ns[i]) << i;
 }
 
 TEST(DeviceLedgers, EndOnceTheyAreNoLongerWanted) {
@@ -230,7 +238,8 @@ TEST(DeviceLedgers, WithoutDevicesTheTablesAreStillMade) {
 
 TEST(DeviceLedgers, OfRangesWithTheSameTimesTheSecondIsTheInnerOne) {
   DeviceRun run;
-  for (TimeNs at = 0; at < 180'000; at += 3'000) run.range(at, at + 1'000, "outer").range(at, at + 1'000, "inner");
+  for (TimeNs at = 0; at < 180'000; at += 3'000)
+    run.range(at, at + 1'000, "outer").range(at, at + 1'000, "inner");
   const Analysis made = run.account();
   ASSERT_EQ(made.of<OperatorTables>().byName.size(), 2U);
   EXPECT_EQ(made.of<OperatorTables>().byName[0].name, "inner");

@@ -24,7 +24,8 @@ using prof::TimeWindow;
 using testing::ElementsAre;
 
 TEST(Devices, ThoseWithoutWorkAreLeftOut) {
-  const auto devices = DeviceTrace().device(1, 0).device(2, 1).queue(1, 1).queue(2, 2).kernel(2, 5, 10).list();
+  const auto devices =
+      DeviceTrace().device(1, 0).device(2, 1).queue(1, 1).queue(2, 2).kernel(2, 5, 10).list();
   ASSERT_EQ(devices.size(), 1U);
   EXPECT_EQ(devices[0].label, "cuda:1");
   EXPECT_EQ(devices[0].id, DeviceId(2));
@@ -37,9 +38,9 @@ TEST(Devices, WorkCountsAsFarAsItLiesInTheWindow) {
     TimeNs start;
     std::int64_t dur, counted;  ///< -1: not at all
   };
-  for (const Case& work :
-       {Case{50, 50, -1}, Case{50, 51, 1}, Case{99, 0, -1}, Case{100, 0, 0}, Case{100, 1, 1}, Case{0, 1000, 100},
-        Case{150, 20, 20}, Case{199, 0, 0}, Case{199, 10, 1}, Case{200, 0, -1}, Case{200, 5, -1}}) {
+  for (const Case& work : {Case{50, 50, -1}, Case{50, 51, 1}, Case{99, 0, -1}, Case{100, 0, 0},
+                           Case{100, 1, 1}, Case{0, 1000, 100}, Case{150, 20, 20}, Case{199, 0, 0},
+                           Case{199, 10, 1}, Case{200, 0, -1}, Case{200, 5, -1}}) {
     const auto devices = DeviceTrace()
                              .device(1, 0)
                              .queue(1, 1)
@@ -60,7 +61,8 @@ TEST(Devices, NeighboursOfTheWindowAreNoPartOfIt) {
   // A scan may hand out rows that lie beside others that touch the window.
   DeviceTrace trace;
   trace.device(1, 0).queue(1, 1).kernel(1, 150, 20);
-  for (const auto& [start, dur] : {std::pair(50, 50), std::pair(99, 0), std::pair(200, 0), std::pair(200, 5)})
+  for (const auto& [start, dur] :
+       {std::pair(50, 50), std::pair(99, 0), std::pair(200, 0), std::pair(200, 5)})
     trace.kernel(1, start, dur);
   const auto devices = trace.list({100, 200});
   ASSERT_EQ(devices.size(), 1U);
@@ -148,7 +150,8 @@ TEST(Devices, AreCalledByKindAndIndex) {
   EXPECT_EQ(deviceLabel(DeviceKind::Cpu, 0), "cpu:0");
   EXPECT_EQ(deviceLabel(DeviceKind::Rocm, 12), "rocm:12");
   EXPECT_EQ(deviceLabel(DeviceKind::Other, 1), "device:1");
-  EXPECT_EQ(deviceLabel(static_cast<DeviceKind>(200), 1), "device:1") << "a kind that a later version may write";
+  EXPECT_EQ(deviceLabel(static_cast<DeviceKind>(200), 1), "device:1")
+      << "a kind that a later version may write";
 }
 
 TEST(Devices, LabelsAreFoundById) {

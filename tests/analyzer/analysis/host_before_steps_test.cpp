@@ -29,14 +29,16 @@ class SetUpRun {
   SetUpRun() {
     made.devices.emplace_back().window = {100, 900};
     made.steps.thread = ThreadId(1);
-    made.steps.all = {{.name = "step", .startNs = 200, .endNs = 300}, {.name = "step", .startNs = 300, .endNs = 400}};
+    made.steps.all = {{.name = "step", .startNs = 200, .endNs = 300},
+                      {.name = "step", .startNs = 300, .endNs = 400}};
     made.of<UnknownPlaces>().beforeNs = 60;
   }
 
   SetUpRun& counter(std::string_view name, const std::vector<std::pair<TimeNs, double>>& samples,
                     std::uint32_t thread = 1) {
     const TrackId track(++tracks_);
-    out_.append(prof::CounterTrack{.id = track, .thread = ThreadId(thread), .name = out_.intern(name)});
+    out_.append(
+        prof::CounterTrack{.id = track, .thread = ThreadId(thread), .name = out_.intern(name)});
     for (const auto& [time, value] : samples)
       out_.append(prof::CounterSample{.timeNs = time, .track = track, .value = value});
     return *this;
@@ -45,9 +47,10 @@ class SetUpRun {
     out_.append(prof::StackFrame{.id = FrameId(id), .module = out_.intern(module)});
     return *this;
   }
-  SetUpRun& sample(TimeNs time, std::uint32_t frame, std::uint64_t weightNs, std::uint32_t thread = 1) {
-    out_.append(
-        prof::CpuSample{.timeNs = time, .thread = ThreadId(thread), .stack = FrameId(frame), .weightNs = weightNs});
+  SetUpRun& sample(TimeNs time, std::uint32_t frame, std::uint64_t weightNs,
+                   std::uint32_t thread = 1) {
+    out_.append(prof::CpuSample{
+        .timeNs = time, .thread = ThreadId(thread), .stack = FrameId(frame), .weightNs = weightNs});
     return *this;
   }
   const UnknownPlaces& find() {
@@ -57,7 +60,8 @@ class SetUpRun {
   }
   std::vector<std::pair<std::string, double>> libraries() {
     std::vector<std::pair<std::string, double>> out;
-    for (const UnknownPlaces::Library& library : find().libraries) out.emplace_back(library.path, library.share);
+    for (const UnknownPlaces::Library& library : find().libraries)
+      out.emplace_back(library.path, library.share);
     return out;
   }
 
@@ -79,7 +83,8 @@ TEST(HostBeforeSteps, AShareIsTheMeanOfACounterOverTheTimeThatItKnows) {
            Case{{{50, 80}, {201, 80}}, -1},  // after the first step's begin
            Case{{{199, 80}}, 0.8},
            Case{{{150, 40}, {200, 80}}, 0.6},
-           Case{{{120, 50}, {150, 100}}, 0.8},  // 20 ns of half and 30 of all; nothing is known after
+           Case{{{120, 50}, {150, 100}},
+                0.8},  // 20 ns of half and 30 of all; nothing is known after
            Case{{{90, 0}, {110, 100}, {200, 0}, {300, 100}}, 0.1},
            Case{{{150, 250}}, 1},
            Case{{{150, -20}}, 0},
@@ -93,7 +98,8 @@ TEST(HostBeforeSteps, AShareIsTheMeanOfACounterOverTheTimeThatItKnows) {
 }
 
 TEST(HostBeforeSteps, ASampleAsTheFirstStepBeginsIsOfTheTimeBeforeIt) {
-  // Beside an earlier sample it counts, see above; alone, its block does not touch the time that is scanned.
+  // Beside an earlier sample it counts, see above; alone, its block does not touch the time that is
+  // scanned.
   SetUpRun run;
   EXPECT_DOUBLE_EQ(run.counter("thread CPU", {{200, 80}}).find().ranShare, 0.8);
 }
@@ -143,7 +149,12 @@ TEST(HostBeforeSteps, LibrariesAreThoseOfTheSamplesByWeight) {
       .frame(4, "python")
       .frame(5, "libz.so")
       .frame(6, "liba.so");
-  run.sample(100, 1, 10).sample(150, 2, 40).sample(160, 3, 20).sample(170, 4, 10).sample(199, 5, 10).sample(120, 6, 10);
+  run.sample(100, 1, 10)
+      .sample(150, 2, 40)
+      .sample(160, 3, 20)
+      .sample(170, 4, 10)
+      .sample(199, 5, 10)
+      .sample(120, 6, 10);
   // Before the work, at the first step's begin, and of another thread.
   run.sample(99, 5, 500).sample(200, 5, 500).sample(150, 5, 500, 2);
   EXPECT_THAT(run.libraries(), ElementsAre(std::pair("libtorch.so", 0.4), std::pair("python", 0.2),

@@ -28,7 +28,8 @@ TEST_F(StripTest, SumsAreTheLedgers) {
   const auto strips = ledgerStrips(analysis_);
   ASSERT_TRUE(strips);
   ASSERT_EQ(strips->size(), analysis_.devices.size());
-  for (std::size_t i = 0; i < strips->size(); ++i) EXPECT_EQ(sumOf((*strips)[i]), analysis_.devices[i].ledger);
+  for (std::size_t i = 0; i < strips->size(); ++i)
+    EXPECT_EQ(sumOf((*strips)[i]), analysis_.devices[i].ledger);
 }
 
 TEST_F(StripTest, LimitedResolutionKeepsTheSums) {

@@ -18,7 +18,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-constexpr const char* kNeeded = "ranges, calls, device work or allocations, so there is nothing to report";
+constexpr const char* kNeeded =
+    "ranges, calls, device work or allocations, so there is nothing to report";
 
 std::string reasonOf(const std::filesystem::path& path, const std::vector<std::string>& damage) {
   StoreBuilder builder;
@@ -55,7 +56,8 @@ TEST(NothingToReport, OfManyDamagesThreeAreNamed) {
 
 TEST(NothingToReport, DamageIsOneLineWithoutControlCharacters) {
   const std::string reason = reasonOf("/nonexistent/t.json", {"a\nb\x1b[2J"});
-  for (const char unseen : {'\n', '\x1b'}) EXPECT_EQ(reason.find(unseen), std::string::npos) << reason;
+  for (const char unseen : {'\n', '\x1b'})
+    EXPECT_EQ(reason.find(unseen), std::string::npos) << reason;
 }
 
 TEST(NothingToReport, ALacunaTraceCanBeRecovered) {
@@ -64,11 +66,12 @@ TEST(NothingToReport, ALacunaTraceCanBeRecovered) {
   const std::string name = path.string();
   EXPECT_THAT(reasonOf(path, {"damage"}),
               testing::EndsWith("; damage; `lacuna recover " + name +
-                                "` makes a whole file of what is readable; for more, record again with `lacuna run -- "
-                                "PROGRAM`"));
+                                "` makes a whole file of what is readable; for more, record again "
+                                "with `lacuna run -- PROGRAM`"));
   std::filesystem::create_directory(folder / "trace.lcn.recording");
-  EXPECT_THAT(reasonOf(path, {"damage"}), testing::EndsWith("; damage; `lacuna recover " + name +
-                                                            ".recording` makes the trace of what the recording left"));
+  EXPECT_THAT(reasonOf(path, {"damage"}),
+              testing::EndsWith("; damage; `lacuna recover " + name +
+                                ".recording` makes the trace of what the recording left"));
 }
 
 TEST(NothingToReport, WhatIsNoLacunaTraceIsToBeWrittenAgain) {
@@ -87,7 +90,8 @@ TEST(NothingToReport, IsWhyAnAnalysisFails) {
   builder.append(prof::Mark{.timeNs = 5, .thread = prof::ThreadId(1)});
   const auto analysis = analyse(builder.build());
   ASSERT_FALSE(analysis);
-  EXPECT_THAT(analysis.error().message, testing::StartsWith(std::string("t.lcn: the trace holds no ") + kNeeded));
+  EXPECT_THAT(analysis.error().message,
+              testing::StartsWith(std::string("t.lcn: the trace holds no ") + kNeeded));
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ namespace {
 using prof::TimeNs;
 using testing::ElementsAre;
 
-/// The tables of a trace whose scope, steps and window are found, read in the chunks between the cuts.
+/// The tables of a trace whose scope, steps and window are found, read in the chunks between the
+/// cuts.
 class Tabulated {
  public:
   Tabulated(const Analysis& found, std::vector<TimeNs> cuts) {
@@ -47,7 +48,8 @@ class Tabulated {
     WorkProgress progress({});
     for (std::size_t i = 1; i < cuts.size(); ++i) {
       const prof::TimeWindow chunk{cuts[i - 1], cuts[i]};
-      const auto costs = RecordedCosts::load(*found.store, eventCosts(*found.store), timeline, chunk, made.scope.taken);
+      const auto costs = RecordedCosts::load(*found.store, eventCosts(*found.store), timeline,
+                                             chunk, made.scope.taken);
       EXPECT_TRUE(costs);
       addChunk(made, allParts(), timeline, chunk, *costs, progress);
     }
@@ -71,7 +73,8 @@ Analysis foundIn(std::shared_ptr<const Store> store, const AnalysisOptions& opti
 std::vector<TimeNs> evenCuts(const Analysis& found, TimeNs count) {
   const prof::TimeWindow span = found.store->span();
   std::vector<TimeNs> cuts;
-  for (TimeNs i = 1; i < count; ++i) cuts.push_back(span.startNs + (span.endNs - span.startNs) * i / count);
+  for (TimeNs i = 1; i < count; ++i)
+    cuts.push_back(span.startNs + (span.endNs - span.startNs) * i / count);
   return cuts;
 }
 
@@ -79,35 +82,44 @@ std::vector<TimeNs> evenCuts(const Analysis& found, TimeNs count) {
 std::vector<std::string> rowsOf(const Tabulated& tables) {
   const Analysis& made = tables.made;
   std::vector<std::string> out;
-  for (const auto* operators : {&made.of<OperatorTables>().byName, &made.of<OperatorTables>().byShapes}) {
+  for (const auto* operators :
+       {&made.of<OperatorTables>().byName, &made.of<OperatorTables>().byShapes}) {
     for (const OperatorRow& row : *operators) {
-      out.push_back(fmt::format("operator {} {} x{} total {} self {} device {} step {} {} memory {} {}", row.name,
-                                row.shapes, row.count, row.totalNs, row.selfNs, row.deviceNs, row.stepSelfNs,
-                                row.stepDeviceNs, row.memBytes, row.selfMemBytes));
+      out.push_back(
+          fmt::format("operator {} {} x{} total {} self {} device {} step {} {} memory {} {}",
+                      row.name, row.shapes, row.count, row.totalNs, row.selfNs, row.deviceNs,
+                      row.stepSelfNs, row.stepDeviceNs, row.memBytes, row.selfMemBytes));
     }
   }
   for (const CallRow& row : made.of<CallTable>()) {
-    out.push_back(fmt::format("call {} x{} {} step x{} {} from {} copies {} {} {}", row.name, row.count, row.totalNs,
-                              row.stepCount, row.stepNs, row.caller, row.copies, row.stepLargeCount, row.stepLargeNs));
+    out.push_back(fmt::format("call {} x{} {} step x{} {} from {} copies {} {} {}", row.name,
+                              row.count, row.totalNs, row.stepCount, row.stepNs, row.caller,
+                              row.copies, row.stepLargeCount, row.stepLargeNs));
   }
   for (const CollectiveRow& row : made.of<CommunicationStats>().collectives)
-    out.push_back(fmt::format("collective {} x{} {} {}", row.name, row.count, row.totalNs, row.exposedNs));
+    out.push_back(
+        fmt::format("collective {} x{} {} {}", row.name, row.count, row.totalNs, row.exposedNs));
   out.push_back(fmt::format("communication {} {}", made.of<CommunicationStats>().totalNs,
                             made.of<CommunicationStats>().exposedNs));
   for (const QueueLength& row : made.of<QueueLengths>()) {
-    out.push_back(fmt::format("queue {} x{} of {} waited {}", row.queue.value, row.work, row.spanNs, row.waitedNs));
+    out.push_back(fmt::format("queue {} x{} of {} waited {}", row.queue.value, row.work, row.spanNs,
+                              row.waitedNs));
   }
   for (const ProjectedRange& row : made.of<ProjectedRanges>()) {
-    out.push_back(fmt::format("range {} x{} work {} host {} device {} busy {} {} {}", row.name, row.count, row.work,
-                              row.hostNs, row.projectedNs, row.busyNs, row.minNs, row.maxNs));
+    out.push_back(fmt::format("range {} x{} work {} host {} device {} busy {} {} {}", row.name,
+                              row.count, row.work, row.hostNs, row.projectedNs, row.busyNs,
+                              row.minNs, row.maxNs));
   }
-  out.push_back(fmt::format("launches {} in steps {} short {} unmatched {}", made.of<LaunchStats>().launches,
-                            made.of<LaunchStats>().stepLaunches, made.of<LaunchStats>().shorterThanCall,
+  out.push_back(fmt::format("launches {} in steps {} short {} unmatched {}",
+                            made.of<LaunchStats>().launches, made.of<LaunchStats>().stepLaunches,
+                            made.of<LaunchStats>().shorterThanCall,
                             made.of<LaunchStats>().unmatched));
-  out.push_back(fmt::format("zero fills {} {}", made.of<PatternStats>().zeroFills, made.of<PatternStats>().zeroFillNs));
+  out.push_back(fmt::format("zero fills {} {}", made.of<PatternStats>().zeroFills,
+                            made.of<PatternStats>().zeroFillNs));
   std::vector<std::string> kernels;
   for (const auto& [name, sum] : made.of<StepWork>().kernels)
-    kernels.push_back(fmt::format("step kernel {} x{} {}", made.store->text(name), sum.count, sum.ns));
+    kernels.push_back(
+        fmt::format("step kernel {} x{} {}", made.store->text(name), sum.count, sum.ns));
   std::ranges::sort(kernels);
   out.insert(out.end(), kernels.begin(), kernels.end());
   return out;
@@ -116,15 +128,16 @@ std::vector<std::string> rowsOf(const Tabulated& tables) {
 TEST(RunParts, AreTheSameOfSeveralChunksAsOfOne) {
   using test::RunPlan;
   // No work starts later than a chunk after its range.
-  for (const RunPlan& plan : {RunPlan{.steps = 6, .operators = 6, .syncEachStep = true, .zeroGradNs = 200'000},
-                              RunPlan{.steps = 5, .operators = 8, .syncEachStep = true, .pageableCopyNs = 300'000},
-                              RunPlan{.steps = 4,
-                              .ranks = 2,
-                              .operators = 6,
-                              .syncEveryOperators = 3,
-                              .collectiveNs = 700'000,
-                              .roundTrips = 2,
-                              .numberedSteps = true}}) {
+  for (const RunPlan& plan :
+       {RunPlan{.steps = 6, .operators = 6, .syncEachStep = true, .zeroGradNs = 200'000},
+        RunPlan{.steps = 5, .operators = 8, .syncEachStep = true, .pageableCopyNs = 300'000},
+        RunPlan{.steps = 4,
+        .ranks = 2,
+        .operators = 6,
+        .syncEveryOperators = 3,
+        .collectiveNs = 700'000,
+        .roundTrips = 2,
+        .numberedSteps = true}}) {
     const Analysis found = foundIn(test::makeRun(plan));
     const std::vector<std::string> whole = rowsOf(Tabulated(found, {}));
     ASSERT_GT(whole.size(), 8U);
@@ -137,10 +150,12 @@ TEST(RunParts, AreTheSameOfSeveralChunksAsOfOne) {
 TEST(RunParts, OfChosenStepsAreTheSameToo) {
   AnalysisOptions options;
   options.steps = {1, 4};
-  const Analysis found =
-      foundIn(test::makeRun({.steps = 6, .operators = 6, .syncEachStep = true, .zeroGradNs = 200'000}), options);
+  const Analysis found = foundIn(
+      test::makeRun({.steps = 6, .operators = 6, .syncEachStep = true, .zeroGradNs = 200'000}),
+      options);
   const std::vector<std::string> whole = rowsOf(Tabulated(found, {}));
-  for (const TimeNs chunks : {2, 3, 5}) EXPECT_EQ(rowsOf(Tabulated(found, evenCuts(found, chunks))), whole) << chunks;
+  for (const TimeNs chunks : {2, 3, 5})
+    EXPECT_EQ(rowsOf(Tabulated(found, evenCuts(found, chunks))), whole) << chunks;
 }
 
 /// Launch calls by one thread of kernels on one queue, each in an operator of its own.
@@ -153,7 +168,8 @@ class Launches {
     out_.append(Device{.id = DeviceId(1), .kind = DeviceKind::Cuda});
     out_.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
   }
-  Launches& add(TimeNs callNs, std::int64_t callDurNs, TimeNs workNs, std::int64_t workDurNs, const char* op = "op") {
+  Launches& add(TimeNs callNs, std::int64_t callDurNs, TimeNs workNs, std::int64_t workDurNs,
+                const char* op = "op") {
     using namespace prof;
     ++correlation_;
     out_.append(Range{.startNs = callNs,
@@ -174,8 +190,12 @@ class Launches {
                        .name = out_.intern("gemm")});
     return *this;
   }
-  LaunchStats cutAt(std::vector<TimeNs> cuts) { return tablesOf(std::move(cuts)).of<LaunchStats>(); }
-  Analysis tablesOf(std::vector<TimeNs> cuts) { return Tabulated(foundIn(out_.build()), std::move(cuts)).made; }
+  LaunchStats cutAt(std::vector<TimeNs> cuts) {
+    return tablesOf(std::move(cuts)).of<LaunchStats>();
+  }
+  Analysis tablesOf(std::vector<TimeNs> cuts) {
+    return Tabulated(foundIn(out_.build()), std::move(cuts)).made;
+  }
   std::shared_ptr<const Store> build() { return out_.build(); }
 
  private:
@@ -219,7 +239,9 @@ TEST(RunParts, OfAChunkWithoutLaunchesNothingChanges) {
 
 TEST(RunParts, AreOrderedByTheSumsOfAllChunks) {
   Launches launches;
-  launches.add(0, 10, 100, 50, "early").add(200, 10, 300, 20, "both").add(5'000, 10, 5'100, 100, "both");
+  launches.add(0, 10, 100, 50, "early")
+      .add(200, 10, 300, 20, "both")
+      .add(5'000, 10, 5'100, 100, "both");
   const Tabulated tables(foundIn(launches.build()), {2'000});
   std::vector<std::string> names;
   for (const OperatorRow& row : tables.made.of<OperatorTables>().byName)

@@ -21,8 +21,8 @@ using testing::ElementsAre;
 std::vector<std::string> textsOf(const std::vector<CauseDetail>& details) {
   std::vector<std::string> out;
   for (const CauseDetail& detail : details) {
-    out.push_back(std::string(causeKey(detail.cause)) + " '" + detail.name + "' " + std::to_string(detail.ns) + " x" +
-                  std::to_string(detail.count));
+    out.push_back(std::string(causeKey(detail.cause)) + " '" + detail.name + "' " +
+                  std::to_string(detail.ns) + " x" + std::to_string(detail.count));
   }
   return out;
 }
@@ -48,19 +48,22 @@ TEST(SegmentCollector, PausesAreWhatLiesBetweenStepsOfTheMean) {
                              .add(390, 700, Cause::LoaderWait)
                              .finish();
   EXPECT_EQ(made.ledgers.pauses[Cause::Compute], 0) << "the first step is warm-up";
-  EXPECT_EQ(made.ledgers.pauses[Cause::LoaderWait], 30 + 10) << "from 350 to 400, none behind the last step";
+  EXPECT_EQ(made.ledgers.pauses[Cause::LoaderWait], 30 + 10)
+      << "from 350 to 400, none behind the last step";
   EXPECT_EQ(made.ledgers.pauses[Cause::HostWork], 10);
   EXPECT_EQ(made.meanPauseLedger()[Cause::LoaderWait], 40 / 3);
 }
 
 TEST(SegmentCollector, DevicesHaveWhatLiesInTheirWindowAndStepsAllOfIt) {
   Collected collected({{0, 100}}, {{40, 90}});
-  const Analysis& made = collected.add(0, 50, Cause::LoaderWait, "wait", 20).add(50, 100, Cause::Compute).finish();
+  const Analysis& made =
+      collected.add(0, 50, Cause::LoaderWait, "wait", 20).add(50, 100, Cause::Compute).finish();
   EXPECT_EQ(made.devices[0].ledger[Cause::LoaderWait], 10);
   EXPECT_EQ(made.devices[0].ledger[Cause::Compute], 40);
   EXPECT_EQ(made.ledgers.steps[0][Cause::LoaderWait], 50);
   EXPECT_EQ(made.ledgers.steps[0][Cause::Compute], 50);
-  EXPECT_EQ(made.devices[0].bands[Cause::LoaderWait], 4) << "a fifth of the segment, and of its band";
+  EXPECT_EQ(made.devices[0].bands[Cause::LoaderWait], 4)
+      << "a fifth of the segment, and of its band";
   EXPECT_EQ(made.ledgers.bands.steps[0][Cause::LoaderWait], 20);
   EXPECT_EQ(made.ledgers.bands.run[Cause::LoaderWait], 4);
 }
@@ -70,13 +73,17 @@ TEST(SegmentCollector, ABandIsSharedByLengthAndRounded) {
     TimeNs from;
     std::int64_t bandNs, shareNs;
   };
-  // The step begins at 100, so that as many nanoseconds of the segment lie in it as it begins after 0.
-  for (const Case& one : {Case{25, 10, 3}, Case{26, 10, 3}, Case{24, 10, 2}, Case{25, 0, 0}, Case{25, 100, 25}}) {
+  // The step begins at 100, so that as many nanoseconds of the segment lie in it as it begins after
+  // 0.
+  for (const Case& one :
+       {Case{25, 10, 3}, Case{26, 10, 3}, Case{24, 10, 2}, Case{25, 0, 0}, Case{25, 100, 25}}) {
     Collected collected({{100, 1000}});
     const TimeNs start = one.from;
     collected.add(start, start + 100, Cause::HostWork, "op", one.bandNs).finish();
-    EXPECT_EQ(collected.made.ledgers.bands.steps[0][Cause::HostWork], one.shareNs) << one.from << " " << one.bandNs;
-    EXPECT_EQ(collected.made.ledgers.bands.run[Cause::HostWork], one.bandNs) << "the device has all of it";
+    EXPECT_EQ(collected.made.ledgers.bands.steps[0][Cause::HostWork], one.shareNs)
+        << one.from << " " << one.bandNs;
+    EXPECT_EQ(collected.made.ledgers.bands.run[Cause::HostWork], one.bandNs)
+        << "the device has all of it";
   }
 }
 
@@ -96,12 +103,13 @@ TEST(SegmentCollector, TheFiveLongestOfACauseAreKept) {
     at += dur;
   }
   const Analysis& made = collected.add(at, at + 100, Cause::Compute).finish();
-  const auto& kept = made.of<IdleCauses>().longest[static_cast<std::size_t>(Cause::Synchronisation)];
+  const auto& kept =
+      made.of<IdleCauses>().longest[static_cast<std::size_t>(Cause::Synchronisation)];
   std::vector<std::pair<TimeNs, std::int64_t>> seen;
   for (const DeviceSegment& segment : kept) seen.emplace_back(segment.startNs, segment.durNs());
   // The earlier of equal ones is first.
-  EXPECT_THAT(seen, ElementsAre(std::pair(40, 50), std::pair(180, 50), std::pair(0, 30), std::pair(90, 30),
-                                std::pair(150, 30)));
+  EXPECT_THAT(seen, ElementsAre(std::pair(40, 50), std::pair(180, 50), std::pair(0, 30),
+                                std::pair(90, 30), std::pair(150, 30)));
   EXPECT_EQ(kept[0].device, prof::DeviceId(1));
   EXPECT_TRUE(made.of<IdleCauses>().longest[static_cast<std::size_t>(Cause::Compute)].empty())
       << "computing is no loss";
@@ -137,8 +145,9 @@ TEST(SegmentCollector, DetailsSumUpIdleCausesByName) {
 
 TEST(SegmentCollector, OneStepsNameIsKept) {
   Collected collected({{0, 10}});
-  EXPECT_THAT(textsOf(collected.add(0, 10, Cause::HostWork, "batch 0").finish().of<IdleCauses>().details),
-              ElementsAre("host_work 'batch 0' 10 x1"));
+  EXPECT_THAT(
+      textsOf(collected.add(0, 10, Cause::HostWork, "batch 0").finish().of<IdleCauses>().details),
+      ElementsAre("host_work 'batch 0' 10 x1"));
 }
 
 TEST(SegmentCollector, CallsAreOfTheMeanStep) {
@@ -151,13 +160,16 @@ TEST(SegmentCollector, CallsAreOfTheMeanStep) {
       .add(280, 290, Cause::HostWork, "op")
       .add(400, 500, Cause::Synchronisation, "cudaDeviceSynchronize");
   EXPECT_THAT(textsOf(collected.finish().of<IdleCauses>().stepCalls),
-              ElementsAre("synchronisation 'cudaStreamSynchronize' 5 x2", "driver_call 'cudaMalloc' 20 x2"));
+              ElementsAre("synchronisation 'cudaStreamSynchronize' 5 x2",
+                          "driver_call 'cudaMalloc' 20 x2"));
 }
 
 TEST(SegmentCollector, WithoutStepsCallsAreOfTheRun) {
   Collected collected({}, {{50, 1000}, {0, 1000}});
-  collected.add(0, 150, Cause::DriverCall, "cudaMalloc").add(200, 220, Cause::DriverCall, "cudaMalloc", 0, 1);
-  EXPECT_THAT(textsOf(collected.finish().of<IdleCauses>().stepCalls), ElementsAre("driver_call 'cudaMalloc' 60 x2"));
+  collected.add(0, 150, Cause::DriverCall, "cudaMalloc")
+      .add(200, 220, Cause::DriverCall, "cudaMalloc", 0, 1);
+  EXPECT_THAT(textsOf(collected.finish().of<IdleCauses>().stepCalls),
+              ElementsAre("driver_call 'cudaMalloc' 60 x2"));
 }
 
 }  // namespace

@@ -24,13 +24,20 @@ TEST(SegmentPlaces, TimeWithoutACauseHasAPlace) {
     return std::vector{made.of<UnknownPlaces>().beforeNs, made.of<UnknownPlaces>().inStepsNs,
                        made.of<UnknownPlaces>().betweenNs, made.of<UnknownPlaces>().behindNs};
   };
-  EXPECT_THAT(places(Collected(steps).add(0, 400, Cause::Unknown).finish()), ElementsAre(100, 150, 50, 100));
-  EXPECT_THAT(places(Collected(steps).add(0, 90, Cause::Unknown).finish()), ElementsAre(90, 0, 0, 0));
-  EXPECT_THAT(places(Collected(steps).add(300, 310, Cause::Unknown).finish()), ElementsAre(0, 0, 0, 10));
-  EXPECT_THAT(places(Collected(steps).add(199, 251, Cause::Unknown).finish()), ElementsAre(0, 2, 50, 0));
-  EXPECT_THAT(places(Collected(steps, {{50, 350}}).add(0, 400, Cause::Unknown).finish()), ElementsAre(50, 150, 50, 50));
-  EXPECT_THAT(places(Collected(steps).add(0, 400, Cause::OffCpu).finish()), ElementsAre(0, 0, 0, 0));
-  EXPECT_THAT(places(Collected({}).add(0, 400, Cause::Unknown).finish()), ElementsAre(0, 0, 0, 0)) << "no steps";
+  EXPECT_THAT(places(Collected(steps).add(0, 400, Cause::Unknown).finish()),
+              ElementsAre(100, 150, 50, 100));
+  EXPECT_THAT(places(Collected(steps).add(0, 90, Cause::Unknown).finish()),
+              ElementsAre(90, 0, 0, 0));
+  EXPECT_THAT(places(Collected(steps).add(300, 310, Cause::Unknown).finish()),
+              ElementsAre(0, 0, 0, 10));
+  EXPECT_THAT(places(Collected(steps).add(199, 251, Cause::Unknown).finish()),
+              ElementsAre(0, 2, 50, 0));
+  EXPECT_THAT(places(Collected(steps, {{50, 350}}).add(0, 400, Cause::Unknown).finish()),
+              ElementsAre(50, 150, 50, 50));
+  EXPECT_THAT(places(Collected(steps).add(0, 400, Cause::OffCpu).finish()),
+              ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(places(Collected({}).add(0, 400, Cause::Unknown).finish()), ElementsAre(0, 0, 0, 0))
+      << "no steps";
 }
 
 TEST(SegmentPlaces, LongHostWorkIsOfStretchesWhateverTheirWorkIsCalled) {
@@ -38,10 +45,13 @@ TEST(SegmentPlaces, LongHostWorkIsOfStretchesWhateverTheirWorkIsCalled) {
   const std::vector<TimeWindow> steps{{0, 10 * kMs}, {10 * kMs, 20 * kMs}};
   Collected collected(steps);
   collected.add(0, kMs / 4, Cause::HostWork, "add").add(kMs / 4, kMs, Cause::Compute);
-  collected.add(kMs, kMs + kMs / 4, Cause::HostWork, "checkpoint").add(kMs + kMs / 4, 2 * kMs, Cause::HostWork, "step");
+  collected.add(kMs, kMs + kMs / 4, Cause::HostWork, "checkpoint")
+      .add(kMs + kMs / 4, 2 * kMs, Cause::HostWork, "step");
   collected.add(2 * kMs, 9 * kMs, Cause::Compute).add(9 * kMs, 12 * kMs, Cause::HostWork, "step");
-  collected.add(12 * kMs, 20 * kMs, Cause::Compute).add(20 * kMs, 30 * kMs, Cause::HostWork, "evaluate");
-  EXPECT_EQ(collected.finish().of<IdleCauses>().longHostWorkNs, (kMs + 3 * kMs) / 2) << "of two steps";
+  collected.add(12 * kMs, 20 * kMs, Cause::Compute)
+      .add(20 * kMs, 30 * kMs, Cause::HostWork, "evaluate");
+  EXPECT_EQ(collected.finish().of<IdleCauses>().longHostWorkNs, (kMs + 3 * kMs) / 2)
+      << "of two steps";
 }
 
 /// Segments without a gap, and steps, at random in 0 … 300.
@@ -76,7 +86,8 @@ TEST(SegmentPlaces, SumsAreThoseOfEachNanosecond) {
     for (const LedgerSegment& segment : random.segments) {
       collected.add(segment.startNs, segment.endNs, segment.cause);
       for (TimeNs at = segment.startNs; at < segment.endNs; ++at) {
-        const auto behind = std::ranges::find_if(random.steps, [&](const TimeWindow& s) { return at < s.endNs; });
+        const auto behind =
+            std::ranges::find_if(random.steps, [&](const TimeWindow& s) { return at < s.endNs; });
         const auto next = static_cast<std::size_t>(behind - random.steps.begin());
         const bool inStep = behind != random.steps.end() && at >= behind->startNs;
         const bool between = !inStep && next > 0 && next < steps.size();
@@ -84,7 +95,10 @@ TEST(SegmentPlaces, SumsAreThoseOfEachNanosecond) {
         if (at < random.device.startNs || at >= random.device.endNs) continue;
         device.add(segment.cause, 1);
         if (segment.cause != Cause::Unknown) continue;
-        ++(inStep ? places.inStepsNs : between ? places.betweenNs : next == 0 ? places.beforeNs : places.behindNs);
+        ++(inStep      ? places.inStepsNs
+           : between   ? places.betweenNs
+           : next == 0 ? places.beforeNs
+                       : places.behindNs);
       }
     }
     const Analysis& made = collected.finish();

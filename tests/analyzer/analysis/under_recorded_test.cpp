@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replays of graphs of which a trace lacks work: the device may have worked, so the ledger must not call it idle.
+// Replays of graphs of which a trace lacks work: the device may have worked, so the ledger must not
+// call it idle.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +27,8 @@ using test::GraphRecording;
 /// Steps that wait for a graph of 20 kernels, and spend time on the host.
 GraphProgram training(int steps) {
   GraphProgram program;
-  for (int i = 0; i < steps; ++i) program.beginsStep().works(60).replays(1, 20).launches().synchronises();
+  for (int i = 0; i < steps; ++i)
+    program.beginsStep().works(60).replays(1, 20).launches().synchronises();
   program.endStep();
   return program;
 }
@@ -50,13 +52,15 @@ TEST(UnderRecordedReplays, AreUnknownAndNeverIdle) {
 TEST(UnderRecordedReplays, TheReportBeginsWithThem) {
   const Analysis lacking = training(10).loses(4, 5, 20).analysed();
   const std::string text = renderText(lacking, {});
-  const std::size_t said = text.find("The trace lacks device work of 1 of 10 graph replays (10.0 %)");
+  const std::size_t said =
+      text.find("The trace lacks device work of 1 of 10 graph replays (10.0 %)");
   ASSERT_NE(said, std::string::npos) << text;
   EXPECT_LT(said, text.find("In a step the device is busy"));
   EXPECT_LT(said, text.find("\nFindings\n"));
   EXPECT_THAT(text, testing::HasSubstr("unknown,"));
   EXPECT_THAT(text, testing::HasSubstr("--cuda graphs"));
-  EXPECT_THAT(renderHtml(lacking), testing::HasSubstr("The trace lacks device work of 1 of 10 graph replays"));
+  EXPECT_THAT(renderHtml(lacking),
+              testing::HasSubstr("The trace lacks device work of 1 of 10 graph replays"));
 }
 
 TEST(UnderRecordedReplays, AWholeTraceDoesNotMentionThem) {
@@ -71,8 +75,8 @@ TEST(UnderRecordedReplays, TheirStepsAreNotReplayed) {
   const auto before = Simulator::create(whole);
   const auto after = Simulator::create(lacking);
   ASSERT_TRUE(before && after);
-  EXPECT_NEAR(static_cast<double>(after->play("host*0").gainNs()), static_cast<double>(before->play("host*0").gainNs()),
-              1000);
+  EXPECT_NEAR(static_cast<double>(after->play("host*0").gainNs()),
+              static_cast<double>(before->play("host*0").gainNs()), 1000);
 }
 
 TEST(UnderRecordedReplays, NothingIsPricedWhereEveryStepLacksWork) {
@@ -80,7 +84,8 @@ TEST(UnderRecordedReplays, NothingIsPricedWhereEveryStepLacksWork) {
   EXPECT_FALSE(Simulator::create(lacking));
   for (const Finding& finding : lacking.of<Findings>()) {
     EXPECT_NE(finding.gainBasis, GainBasis::Replay);
-    EXPECT_NE(finding.id, FindingId::UnderUtilised) << "it prices time in which the device may have worked";
+    EXPECT_NE(finding.id, FindingId::UnderUtilised)
+        << "it prices time in which the device may have worked";
   }
   EXPECT_THAT(renderText(lacking, {}), testing::Not(testing::HasSubstr("idle: unknown")));
 }
@@ -96,7 +101,8 @@ TEST(UnderRecordedReplays, ARecordingThatEndsInAReplayKeepsItsTotals) {
 TEST(UnderRecordedReplays, AGraphsWorkIsThatOfTheOperatorsThatWereCaptured) {
   GraphProgram program;
   program.captures(1, 4, "aten::mm").captures(2, 6, "aten::add");
-  for (int i = 0; i < 3; ++i) program.works(30, "replay").replays(1, 4).replays(2, 6).synchronises();
+  for (int i = 0; i < 3; ++i)
+    program.works(30, "replay").replays(1, 4).replays(2, 6).synchronises();
   const auto deviceNs = [](const Analysis& analysis, std::string_view name) {
     for (const OperatorRow& row : analysis.of<OperatorTables>().byName) {
       if (row.name == name) return row.deviceNs;
@@ -111,10 +117,12 @@ TEST(UnderRecordedReplays, AGraphsWorkIsThatOfTheOperatorsThatWereCaptured) {
   EXPECT_EQ(tied.ledgers.run, loose.ledgers.run);
 }
 
-/// A program by chance: graphs of some sizes, kernels between them, waits and host work. Replays 0 to 2 are of
-/// different graphs.
+/// A program by chance: graphs of some sizes, kernels between them, waits and host work. Replays 0
+/// to 2 are of different graphs.
 GraphProgram anyProgram(std::mt19937& random) {
-  const auto pick = [&](int from, int to) { return std::uniform_int_distribution(from, to)(random); };
+  const auto pick = [&](int from, int to) {
+    return std::uniform_int_distribution(from, to)(random);
+  };
   GraphProgram program;
   const auto replay = [&](std::uint32_t graph) {
     program.replays(graph, static_cast<int>(graph) * 5, static_cast<int>(graph) * 4);
@@ -172,7 +180,8 @@ TEST_P(RandomLosses, NeverRaiseAnIdleCostAndLeaveTheSum) {
     EXPECT_LE(cost, was->second) << finding;
   }
   for (const DeviceAccount& device : lacking.devices) {
-    for (const QueueAccount& queue : device.queues) EXPECT_EQ(queue.ledger.totalNs(), device.ledger.totalNs());
+    for (const QueueAccount& queue : device.queues)
+      EXPECT_EQ(queue.ledger.totalNs(), device.ledger.totalNs());
   }
 }
 

@@ -34,8 +34,10 @@ Analysis hostAndDevices(const std::vector<HostRow>& rows, const std::vector<Time
     const std::int64_t dur = row.endNs - row.startNs;
     const ThreadId thread(row.thread);
     if (row.isCall) {
-      builder.append(
-          prof::ApiCall{.startNs = row.startNs, .durNs = dur, .thread = thread, .name = builder.intern(row.name)});
+      builder.append(prof::ApiCall{.startNs = row.startNs,
+                                   .durNs = dur,
+                                   .thread = thread,
+                                   .name = builder.intern(row.name)});
     } else {
       builder.append(prof::Range{.startNs = row.startNs,
                                  .durNs = dur,
@@ -85,40 +87,46 @@ TEST(WithoutDevices, AStretchIsCalledAfterTheInnermostThatTakesHalfOfIt) {
 }
 
 TEST(WithoutDevices, TheRecordersOwnRangeIsNoWorkOfTheHost) {
-  EXPECT_EQ(beforeOf({{"PyTorch Profiler (0)", 0, 1000, false, 1, "Trace"}, {"load", 5, 10}}).longest, "load");
+  EXPECT_EQ(
+      beforeOf({{"PyTorch Profiler (0)", 0, 1000, false, 1, "Trace"}, {"load", 5, 10}}).longest,
+      "load");
   EXPECT_EQ(beforeOf({{"Trace", 0, 1000, false, 1, "cpu_op"}, {"load", 5, 10}}).longest, "Trace");
-  EXPECT_EQ(beforeOf({{"Trace", 0, 60}, {"load", 5, 10}}).longest, "Trace") << "a name is no category";
+  EXPECT_EQ(beforeOf({{"Trace", 0, 60}, {"load", 5, 10}}).longest, "Trace")
+      << "a name is no category";
 }
 
 TEST(WithoutDevices, OnlyTheSelectedProcessesCount) {
-  Analysis analysis =
-      hostAndDevices({{"other", 0, 100, false, 2}, {"others", 0, 100, true, 2}, {"own", 0, 60}}, {{100, 1000}});
+  Analysis analysis = hostAndDevices(
+      {{"other", 0, 100, false, 2}, {"others", 0, 100, true, 2}, {"own", 0, 60}}, {{100, 1000}});
   analysis.scope.only.everything = false;
   analysis.scope.only.processes = {prof::ProcessId(1)};
-  analysis.scope.only.processOfThread = {{ThreadId(1), prof::ProcessId(1)}, {ThreadId(2), prof::ProcessId(2)}};
+  analysis.scope.only.processOfThread = {{ThreadId(1), prof::ProcessId(1)},
+                                         {ThreadId(2), prof::ProcessId(2)}};
   ASSERT_TRUE(findWithoutDevices(analysis));
   EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.longest, "own");
   EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.longestNs, 60);
 }
 
 TEST(WithoutDevices, StretchesLieOutsideOfTheWorkOfAllDevices) {
-  Analysis analysis =
-      hostAndDevices({{"import", 0, 250, true}, {"save", 650, 1000, true}}, {{300, 500}, {200, 400}, {350, 600}});
+  Analysis analysis = hostAndDevices({{"import", 0, 250, true}, {"save", 650, 1000, true}},
+                                     {{300, 500}, {200, 400}, {350, 600}});
   ASSERT_TRUE(findWithoutDevices(analysis));
   EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.ns, 200);
   EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.longest, "import");
-  EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.longestNs, 200) << "as far as it lies before the work";
+  EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.longestNs, 200)
+      << "as far as it lies before the work";
   EXPECT_EQ(analysis.of<StretchesWithoutDevices>().after.ns, 400);
   EXPECT_EQ(analysis.of<StretchesWithoutDevices>().after.longest, "save");
   EXPECT_EQ(analysis.of<StretchesWithoutDevices>().after.longestNs, 350);
 }
 
 TEST(WithoutDevices, AreEmptyWhereTheWorkFillsTheWindowOrNoneIsThere) {
-  for (const std::vector<TimeWindow>& devices : {std::vector<TimeWindow>{{0, 1000}}, std::vector<TimeWindow>{}}) {
+  for (const std::vector<TimeWindow>& devices :
+       {std::vector<TimeWindow>{{0, 1000}}, std::vector<TimeWindow>{}}) {
     Analysis analysis = hostAndDevices({{"main", 0, 1000}}, devices);
     ASSERT_TRUE(findWithoutDevices(analysis));
-    for (const WithoutDevices* stretch :
-         {&analysis.of<StretchesWithoutDevices>().before, &analysis.of<StretchesWithoutDevices>().after}) {
+    for (const WithoutDevices* stretch : {&analysis.of<StretchesWithoutDevices>().before,
+                                          &analysis.of<StretchesWithoutDevices>().after}) {
       EXPECT_EQ(stretch->ns, 0);
       EXPECT_EQ(stretch->longest, "");
       EXPECT_EQ(stretch->longestNs, 0);

@@ -22,12 +22,14 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Steps of these lengths, one after the other, whose ledger is all computing but for `idleNs` of each.
+/// Steps of these lengths, one after the other, whose ledger is all computing but for `idleNs` of
+/// each.
 Analysis runOf(const std::vector<std::int64_t>& lengths, std::int64_t idleNs = 0) {
   Analysis run;
   prof::TimeNs at = 0;
   for (const std::int64_t length : lengths) {
-    run.steps.all.push_back({.index = run.steps.all.size(), .name = "step", .startNs = at, .endNs = at + length});
+    run.steps.all.push_back(
+        {.index = run.steps.all.size(), .name = "step", .startNs = at, .endNs = at + length});
     at += length;
     run.ledgers.steps.emplace_back().add(Cause::Compute, length - idleNs);
     run.ledgers.steps.back().add(Cause::HostWork, idleNs);
@@ -55,8 +57,8 @@ TEST(Comparisons, HaveAnOrder) {
   Analysis run = runOf({100, 100});
   std::vector<std::string> names;
   for (const Comparison& row : compareRuns(run, run)) names.push_back(row.what);
-  EXPECT_THAT(names, ElementsAre("kernels per step", "synchronisations per step", "copies per step", "memsets per step",
-                                 "step time", "idle time per step"));
+  EXPECT_THAT(names, ElementsAre("kernels per step", "synchronisations per step", "copies per step",
+                                 "memsets per step", "step time", "idle time per step"));
   run.of<MemoryTables>().all.present = true;
   EXPECT_EQ(compareRuns(run, run).at(4).what, "peak memory");
   EXPECT_EQ(compareRuns(run, runOf({100})).size(), 6U) << "memory was recorded in one run alone";
@@ -93,9 +95,10 @@ TEST(Comparisons, ACountMayDifferByHalfOrATwoHundredth) {
     bool worse, better;
   };
   // These are sums of ten steps.
-  for (const Case& one : {Case{20, 25, false, false}, Case{20, 26, true, false}, Case{20, 15, false, false},
-                          Case{20, 14, false, true}, Case{10'000, 10'050, false, false},
-                          Case{10'000, 10'051, true, false}, Case{0, 5, false, false}, Case{0, 6, true, false}}) {
+  for (const Case& one :
+       {Case{20, 25, false, false}, Case{20, 26, true, false}, Case{20, 15, false, false},
+        Case{20, 14, false, true}, Case{10'000, 10'050, false, false},
+        Case{10'000, 10'051, true, false}, Case{0, 5, false, false}, Case{0, 6, true, false}}) {
     Analysis before = runOf(std::vector<std::int64_t>(10, 100)), after = before;
     before.of<KernelTable>() = {kernelOf("a", 0, one.before)};
     after.of<KernelTable>() = {kernelOf("a", 0, one.after)};
@@ -113,7 +116,8 @@ TEST(Comparisons, FurtherRunsOfTheBaselineWidenWhatACountMayDifferBy) {
     noise.back().of<KernelTable>() = {kernelOf("a", 0, count)};
   }
   before.of<KernelTable>() = {kernelOf("a", 0, 20)};
-  EXPECT_EQ(rowOf(compareRuns(before, before, noise), "kernels per step").threshold, 4) << "from 10 to 6, either way";
+  EXPECT_EQ(rowOf(compareRuns(before, before, noise), "kernels per step").threshold, 4)
+      << "from 10 to 6, either way";
   EXPECT_EQ(rowOf(compareRuns(before, before), "kernels per step").threshold, 0.5);
 }
 
@@ -134,7 +138,8 @@ TEST(Comparisons, MemoryMayDifferByAHundredth) {
 TEST(Comparisons, AStepMayDifferByAFiftiethOrThreeOfItsErrors) {
   const std::vector<std::int64_t> even(20, 1'000);
   EXPECT_EQ(rowOf(compareRuns(runOf(even), runOf(even)), "step time").threshold, 20);
-  // Means of ten blocks of two steps: five of 1,000 and five of 1,400. Their middle is 1,200, from which each is 200.
+  // Means of ten blocks of two steps: five of 1,000 and five of 1,400. Their middle is 1,200, from
+  // which each is 200.
   std::vector<std::int64_t> uneven;
   for (int i = 0; i < 20; ++i) uneven.push_back(i < 10 ? 1'000 : 1'400);
   const double error = 1.4826 * 200 / std::sqrt(10.0);
@@ -143,13 +148,14 @@ TEST(Comparisons, AStepMayDifferByAFiftiethOrThreeOfItsErrors) {
   EXPECT_EQ(one.unit, "ns");
   EXPECT_FALSE(one.deterministic);
   EXPECT_NEAR(one.threshold, 3 * error, 0.01);
-  EXPECT_NEAR(rowOf(compareRuns(runOf(uneven), runOf(uneven)), "step time").threshold, 3 * error * std::sqrt(2.0),
-              0.01);
+  EXPECT_NEAR(rowOf(compareRuns(runOf(uneven), runOf(uneven)), "step time").threshold,
+              3 * error * std::sqrt(2.0), 0.01);
 }
 
 TEST(Comparisons, IdleTimeIsNoSteadierThanItsStep) {
   const std::vector<std::int64_t> even(20, 1'000);
-  const Comparison idle = rowOf(compareRuns(runOf(even, 100), runOf(even, 121)), "idle time per step");
+  const Comparison idle =
+      rowOf(compareRuns(runOf(even, 100), runOf(even, 121)), "idle time per step");
   EXPECT_EQ(idle.before, 100);
   EXPECT_EQ(idle.after, 121);
   EXPECT_EQ(idle.threshold, 20) << "a fiftieth of the step, not of the idle time";
@@ -158,8 +164,10 @@ TEST(Comparisons, IdleTimeIsNoSteadierThanItsStep) {
 
 TEST(Comparisons, KernelsAreSortedByTheirDifference) {
   Analysis before = runOf({100, 100}), after = runOf({100, 100, 100, 100});
-  before.of<KernelTable>() = {kernelOf("gone", 60), kernelOf("same", 1'000), kernelOf("slower", 200)};
-  after.of<KernelTable>() = {kernelOf("new", 200), kernelOf("same", 2'000), kernelOf("slower", 800)};
+  before.of<KernelTable>() = {kernelOf("gone", 60), kernelOf("same", 1'000),
+                              kernelOf("slower", 200)};
+  after.of<KernelTable>() = {kernelOf("new", 200), kernelOf("same", 2'000),
+                             kernelOf("slower", 800)};
   const auto rows = compareKernels(before, after);
   std::vector<std::string> names;
   for (const Comparison& row : rows) names.push_back(row.what);

@@ -28,7 +28,8 @@ TEST(Compare, OperatorsAndLedgersTellWhatChanged) {
     better |= row.what == causeLabel(Cause::LoaderWait) && row.better();
   }
   EXPECT_TRUE(better);
-  for (const Comparison& row : compareOperators(before, before)) EXPECT_FALSE(row.worse() || row.better()) << row.what;
+  for (const Comparison& row : compareOperators(before, before))
+    EXPECT_FALSE(row.worse() || row.better()) << row.what;
   EXPECT_FALSE(compareOperators(before, after).empty());
 }
 
@@ -53,13 +54,16 @@ TEST(Compare, CountsAndTimesThatGrewAreNamed) {
 }
 
 TEST(Compare, WhatLiesOutsideOfTheStepsIsInNoFigurePerStep) {
-  const RunPlan few{.steps = 10, .syncEachStep = true, .setupKernels = 400, .setupCopyNs = 30'000'000};
+  const RunPlan few{
+      .steps = 10, .syncEachStep = true, .setupKernels = 400, .setupCopyNs = 30'000'000};
   RunPlan many = few;
   many.steps = 20;
   EXPECT_THAT(worse(many, few), testing::IsEmpty());
   EXPECT_THAT(worse(few, many), testing::IsEmpty());
-  for (const Comparison& row : compareKernels(analysed(many), analysed(few))) EXPECT_FALSE(row.worse()) << row.what;
-  for (const Comparison& row : compareOperators(analysed(many), analysed(few))) EXPECT_FALSE(row.worse()) << row.what;
+  for (const Comparison& row : compareKernels(analysed(many), analysed(few)))
+    EXPECT_FALSE(row.worse()) << row.what;
+  for (const Comparison& row : compareOperators(analysed(many), analysed(few)))
+    EXPECT_FALSE(row.worse()) << row.what;
 }
 
 TEST(Compare, WorkOfAStepCountsWhereverTheDeviceDoesIt) {
@@ -93,7 +97,8 @@ TEST(Compare, OneRunOfNoiseWidensTheThreshold) {
     return runs;
   }();
   const auto step = [](const std::vector<Comparison>& rows) {
-    return *std::find_if(rows.begin(), rows.end(), [](const Comparison& row) { return row.what == "step time"; });
+    return *std::find_if(rows.begin(), rows.end(),
+                         [](const Comparison& row) { return row.what == "step time"; });
   };
   const Analysis before = analysed(usual);
   EXPECT_TRUE(step(compareRuns(before, analysed(slower))).worse());

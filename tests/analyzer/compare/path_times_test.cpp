@@ -36,7 +36,9 @@ TEST(PathTimes, OfMoreThanABatchAddUp) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> expected;
   PathTimeSums sums;
   std::mt19937 engine(1);
-  const auto random = [&](std::uint32_t below) { return static_cast<std::uint32_t>(engine() % below); };
+  const auto random = [&](std::uint32_t below) {
+    return static_cast<std::uint32_t>(engine() % below);
+  };
   for (int i = 0; i < 500'000; ++i) {
     const StepTime time{random(50), random(40), std::int64_t{random(1000)} - 300};
     expected[{time.path, time.step}] += time.ns;

@@ -19,7 +19,8 @@ namespace {
 
 using prof::TimeNs;
 
-/// Ranges that nest at random in each step, in units of 1,000 ns, and what each path takes in each step.
+/// Ranges that nest at random in each step, in units of 1,000 ns, and what each path takes in each
+/// step.
 struct RandomTree {
   static constexpr int kSteps = 7;
   TreeRun run{kSteps};
@@ -28,8 +29,11 @@ struct RandomTree {
   explicit RandomTree(std::mt19937& random) {
     for (int step = 0; step < kSteps; ++step) nest(random, step, 0, 100, "", 0);
   }
-  void nest(std::mt19937& random, int step, TimeNs from, TimeNs to, const std::string& path, int depth) {
-    const auto below = [&](TimeNs most) { return static_cast<TimeNs>(random() % static_cast<unsigned>(most)); };
+  void nest(std::mt19937& random, int step, TimeNs from, TimeNs to, const std::string& path,
+            int depth) {
+    const auto below = [&](TimeNs most) {
+      return static_cast<TimeNs>(random() % static_cast<unsigned>(most));
+    };
     std::int64_t own = to - from;
     for (TimeNs at = from + below(5); at < to && depth < 4;) {
       TimeNs end = std::min(to, at + 1 + below(40));
@@ -58,7 +62,8 @@ TEST(RunTrees, RandomTreesDifferAsEachUnitOfTheirTimeDoes) {
     std::vector<std::pair<std::int64_t, std::string>> expected;
     for (const std::string& path : paths) {
       const std::int64_t change = medianOf(after.ownNs[path]) - medianOf(before.ownNs[path]);
-      if (std::abs(change) > kFloorNs) expected.emplace_back(-std::abs(change), path + " " + std::to_string(change));
+      if (std::abs(change) > kFloorNs)
+        expected.emplace_back(-std::abs(change), path + " " + std::to_string(change));
     }
     std::ranges::sort(expected);
     const RunDiff diff = diffOf(before.run, after.run);

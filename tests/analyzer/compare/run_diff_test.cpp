@@ -31,7 +31,8 @@ TEST(RunDiff, TellsChangesFromNoise) {
   EXPECT_EQ(change.verdict, DiffVerdict::Slower);
   EXPECT_EQ(change.before.madNs, 0);
   EXPECT_EQ(compareSteps("step", slower, quiet, 5).verdict, DiffVerdict::Faster);
-  const std::vector<std::int64_t> noisy{60, 140, 75, 130, 100, 90, 120, 80}, alike{65, 150, 80, 125, 104, 95, 118, 70};
+  const std::vector<std::int64_t> noisy{60, 140, 75, 130, 100, 90, 120, 80},
+      alike{65, 150, 80, 125, 104, 95, 118, 70};
   EXPECT_EQ(compareSteps("step", noisy, alike, 1).verdict, DiffVerdict::Same);
 }
 
@@ -65,11 +66,12 @@ TEST(RunDiff, FindsTheSlowerKernelsInTheTree) {
   const Difference& first = diff->tree.front();
   EXPECT_EQ(first.verdict, DiffVerdict::Slower) << first.path;
   // Forty kernels of a step, 50 µs longer each.
-  EXPECT_NEAR(static_cast<double>(first.deviceAfterNs - first.deviceBeforeNs), 40 * 50'000, 40'000) << first.path;
+  EXPECT_NEAR(static_cast<double>(first.deviceAfterNs - first.deviceBeforeNs), 40 * 50'000, 40'000)
+      << first.path;
 }
 
-/// Ten steps of 1 ms on the CPU, in a function of Python that lasts from before the first to after the last; an
-/// operator of `operatorNs` in each.
+/// Ten steps of 1 ms on the CPU, in a function of Python that lasts from before the first to after
+/// the last; an operator of `operatorNs` in each.
 Analysis inPython(prof::TimeNs operatorNs, bool frames, const char* module, const char* method) {
   using namespace prof;
   StoreBuilder builder;
@@ -105,9 +107,10 @@ TEST(RunDiff, ARangeThatOutlivesAStepHasItsPartInEach) {
 }
 
 TEST(RunDiff, LinesAndAddressesInNamesMakeNoOtherPlace) {
-  const auto diff =
-      diffRuns(inPython(200'000, true, "train.py(3): <module>", "<built-in method relu of object at 0x7ffa3c753490>"),
-               inPython(500'000, true, "train.py(8): <module>", "<built-in method relu of object at 0x7f0000000000>"));
+  const auto diff = diffRuns(inPython(200'000, true, "train.py(3): <module>",
+                                      "<built-in method relu of object at 0x7ffa3c753490>"),
+                             inPython(500'000, true, "train.py(8): <module>",
+                                      "<built-in method relu of object at 0x7f0000000000>"));
   ASSERT_TRUE(diff);
   EXPECT_EQ(diff->pathsCommon, 3U);
   EXPECT_EQ(diff->pathsBefore, 3U);
@@ -115,7 +118,8 @@ TEST(RunDiff, LinesAndAddressesInNamesMakeNoOtherPlace) {
 }
 
 TEST(RunDiff, StacksOfOneRunAloneAreLeftOut) {
-  const auto diff = diffRuns(inPython(200'000, false, "", ""), inPython(500'000, true, "train.py(3): <module>", "f"));
+  const auto diff = diffRuns(inPython(200'000, false, "", ""),
+                             inPython(500'000, true, "train.py(3): <module>", "f"));
   ASSERT_TRUE(diff);
   EXPECT_TRUE(diff->framesLeftOut);
   ASSERT_EQ(diff->tree.size(), 1U);

@@ -37,7 +37,8 @@ TEST(RunTrees, PathsOfOneRunAloneAreNewOrGone) {
   before.op(1'000, 61'000, "forward").op(70'000, 70'900, "log");
   after.op(1'000, 61'000, "forward").op(2'000, 7'000, "relu");
   const RunDiff diff = diffOf(before, after);
-  EXPECT_THAT(linesOf(diff), ElementsAre("faster forward -5000", "new forward > relu 5000", "gone log -900"));
+  EXPECT_THAT(linesOf(diff),
+              ElementsAre("faster forward -5000", "new forward > relu 5000", "gone log -900"));
   EXPECT_EQ(diff.pathsCommon, 1U);
   EXPECT_EQ(diff.pathsBefore, 2U);
   EXPECT_EQ(diff.pathsAfter, 2U);
@@ -45,7 +46,8 @@ TEST(RunTrees, PathsOfOneRunAloneAreNewOrGone) {
   EXPECT_EQ(diff.tree[1].lowNs, 5'000);
   EXPECT_EQ(diff.tree[1].highNs, 5'000);
   EXPECT_THAT(linesOf(diffOf(after, before)),
-              testing::UnorderedElementsAre("slower forward 5000", "gone forward > relu -5000", "new log 900"));
+              testing::UnorderedElementsAre("slower forward 5000", "gone forward > relu -5000",
+                                            "new log 900"));
 }
 
 TEST(RunTrees, ChangesUpToTheFloorAreNotListed) {
@@ -72,7 +74,8 @@ TEST(RunTrees, DeviceWorkBelongsToTheInnermostRangeAroundItsLaunch) {
   after.launch(30'000, 31'000, 36'000).launch(60'000, 62'000, 65'000);
   const RunDiff diff = diffOf(before, after);
   EXPECT_THAT(linesOf(diff),
-              ElementsAre("slower forward > matmul 4000", "slower (outside of operators) 2000", "slower forward 1000"));
+              ElementsAre("slower forward > matmul 4000", "slower (outside of operators) 2000",
+                          "slower forward 1000"));
   EXPECT_EQ(diff.tree[0].deviceBeforeNs, 10'000);
   EXPECT_EQ(diff.tree[0].deviceAfterNs, 14'000);
   EXPECT_EQ(diff.tree[0].before.medianNs, 20'000) << "10 of the host and 10 of the device";
@@ -99,7 +102,8 @@ TEST(RunTrees, AChildThatEndsBehindItsParentTakesOnlyWhatTheyShare) {
   TreeRun before, after;
   before.op(10'000, 50'000, "outer");
   after.op(10'000, 50'000, "outer").op(40'000, 60'000, "inner");
-  EXPECT_THAT(linesOf(diffOf(before, after)), ElementsAre("new outer > inner 20000", "faster outer -10000"));
+  EXPECT_THAT(linesOf(diffOf(before, after)),
+              ElementsAre("new outer > inner 20000", "faster outer -10000"));
 }
 
 TEST(RunTrees, TheNumberOfStepsDoesNotMatter) {
@@ -180,7 +184,8 @@ TEST(RunTrees, NamesLoseWhatIsNotTheSameInTheNextRun) {
 TEST(RunTrees, OfRangesWithTheSameTimesTheFirstIsTheOuterOne) {
   TreeRun before, after;
   for (TreeRun* run : {&before, &after}) {
-    for (TimeNs at = 0; at < 90'000; at += 3'000) run->op(at, at + 1'000, "outer").op(at, at + 1'000, "inner");
+    for (TimeNs at = 0; at < 90'000; at += 3'000)
+      run->op(at, at + 1'000, "outer").op(at, at + 1'000, "inner");
   }
   after.op(95'000, 99'000, "check");
   const RunDiff diff = diffOf(before, after);

@@ -29,11 +29,14 @@ class TreeRun {
     for (const std::uint32_t thread : {1U, 2U})
       out_.append(prof::Thread{.id = prof::ThreadId(thread), .process = prof::ProcessId(1)});
     out_.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
-    out_.append(prof::Queue{.id = prof::QueueId(1), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
-    for (prof::TimeNs step = 0; step < steps && marked; ++step) range(step * kStepNs, kStepNs, "step", "step", 1);
+    out_.append(prof::Queue{
+        .id = prof::QueueId(1), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
+    for (prof::TimeNs step = 0; step < steps && marked; ++step)
+      range(step * kStepNs, kStepNs, "step", "step", 1);
   }
   TreeRun& op(prof::TimeNs from, prof::TimeNs to, std::string_view name, std::uint32_t thread = 1) {
-    for (prof::TimeNs step = 0; step < steps_; ++step) range(step * kStepNs + from, to - from, "cpu_op", name, thread);
+    for (prof::TimeNs step = 0; step < steps_; ++step)
+      range(step * kStepNs + from, to - from, "cpu_op", name, thread);
     return *this;
   }
   TreeRun& opIn(prof::TimeNs step, prof::TimeNs from, prof::TimeNs to, std::string_view name) {
@@ -97,7 +100,8 @@ inline RunDiff diffOf(TreeRun& before, TreeRun& after) {
 inline std::vector<std::string> linesOf(const RunDiff& diff) {
   std::vector<std::string> out;
   for (const Difference& row : diff.tree)
-    out.push_back(std::string(diffVerdictName(row.verdict)) + " " + row.path + " " + std::to_string(row.changeNs));
+    out.push_back(std::string(diffVerdictName(row.verdict)) + " " + row.path + " " +
+                  std::to_string(row.changeNs));
   return out;
 }
 

@@ -60,15 +60,16 @@ std::vector<std::shared_ptr<const Store>> throughChromeJsonTwice(const Store& st
 std::string randomTrace(unsigned seed) {
   std::mt19937 random(seed);
   const auto pick = [&](unsigned n) { return random() % n; };
-  static const char* const kNames[] = {"aten::mm", "a \\\"quoted\\\" \\n name", "\\u00e9t\\u00e9", "}, {\\\"ph\\\"",
-                                       ""};
-  static const char* const kCats[] = {"cpu_op", "user_annotation", "python_function", "something else"};
+  static const char* const kNames[] = {"aten::mm", "a \\\"quoted\\\" \\n name", "\\u00e9t\\u00e9",
+                                       "}, {\\\"ph\\\"", ""};
+  static const char* const kCats[] = {"cpu_op", "user_annotation", "python_function",
+                                      "something else"};
   std::string text =
       R"({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU", "numSms": 108}], "traceEvents": [)";
   for (unsigned i = 0; i < 300; ++i) {
     if (i > 0) text += ",\n";
-    const std::string ts =
-        std::to_string(1700000000000000 + pick(100000)) + (pick(2) != 0 ? "" : "." + std::to_string(100 + pick(900)));
+    const std::string ts = std::to_string(1700000000000000 + pick(100000)) +
+                           (pick(2) != 0 ? "" : "." + std::to_string(100 + pick(900)));
     const std::string id = std::to_string(pick(50));
     const std::string at = R"("ts": )" + ts + R"(, "name": ")" + kNames[pick(5)] + "\"";
     const std::string host = R"("pid": 77, "tid": )" + std::to_string(pick(3)) + ", " + at;
@@ -79,17 +80,19 @@ std::string randomTrace(unsigned seed) {
         text += R"({"ph": "s", "cat": "ac2g", "id": )" + id + ", " + host + "}";
         break;
       case 1:
-        text += R"({"ph": "f", "bp": "e", "cat": "ac2g", "id": )" + id + ", " + (pick(2) != 0 ? device : host) + "}";
+        text += R"({"ph": "f", "bp": "e", "cat": "ac2g", "id": )" + id + ", " +
+                (pick(2) != 0 ? device : host) + "}";
         break;
       case 2:
-        text += R"({"ph": "X", "cat": "cuda_runtime", )" + host + dur + R"(, "args": {"cbid": 211, "correlation": )" +
-                id + "}}";
+        text += R"({"ph": "X", "cat": "cuda_runtime", )" + host + dur +
+                R"(, "args": {"cbid": 211, "correlation": )" + id + "}}";
         break;
       case 3:
-        text += R"({"ph": "X", "cat": "kernel", )" + device + dur + R"(, "args": {"External id": )" +
-                std::to_string(pick(9)) + R"(, "device": 0, "stream": 7, "correlation": )" + id + R"(, "grid": [)" +
-                std::to_string(pick(64)) +
-                R"(, 1, 1], "block": [128, 1, 1], "blocks per SM": 0.5925926, "x": [1, {"y": null}], "s": "t"}})";
+        text +=
+            R"({"ph": "X", "cat": "kernel", )" + device + dur + R"(, "args": {"External id": )" +
+            std::to_string(pick(9)) + R"(, "device": 0, "stream": 7, "correlation": )" + id +
+            R"(, "grid": [)" + std::to_string(pick(64)) +
+            R"(, 1, 1], "block": [128, 1, 1], "blocks per SM": 0.5925926, "x": [1, {"y": null}], "s": "t"}})";
         break;
       case 4:
         text += R"({"ph": "i", "s": "t", )" + host + "}";
@@ -97,7 +100,8 @@ std::string randomTrace(unsigned seed) {
       default:
         text += std::string(R"({"ph": "X", "cat": ")") + kCats[pick(4)] + "\", " + host + dur;
         if (pick(4) != 0)
-          text += R"(, "args": {"External id": )" + id + R"(, "f": 0.1, "b": true, "n": null, "Input Dims": [[2, 3]]})";
+          text += R"(, "args": {"External id": )" + id +
+                  R"(, "f": 0.1, "b": true, "n": null, "Input Dims": [[2, 3]]})";
         if (pick(9) == 0) text += R"(, "args": {})";
         text += "}";
     }
@@ -136,7 +140,8 @@ TEST(Export, AChromeTraceSurvivesTheWayThroughLcnAndBack) {
   }
 }
 
-/// One event as text that does not depend on the order of its fields, nor on how a number is written.
+/// One event as text that does not depend on the order of its fields, nor on how a number is
+/// written.
 std::string canonical(simdjson::dom::element value) {
   double number = 0;
   if (value.get(number) == simdjson::SUCCESS && !value.is_int64()) return fmt::format("{}", number);
@@ -207,7 +212,8 @@ TEST(Export, LooseEventsOfAChromeTraceComeBackAsTheSameRows) {
   // Sets of arguments and threads are numbered in the order of the file.
   EXPECT_EQ(test::difference<prof::Range>(*store, *again, " args thread endThread "), "");
   EXPECT_EQ(test::difference<prof::Mark>(*store, *again, " args thread "), "");
-  prof::forEachTable([&]<class Row>() { EXPECT_EQ(store->rows<Row>(), again->rows<Row>()) << Row::kName; });
+  prof::forEachTable(
+      [&]<class Row>() { EXPECT_EQ(store->rows<Row>(), again->rows<Row>()) << Row::kName; });
   const test::TempFile twice(".json");
   ASSERT_TRUE(exportTrace(*again, twice.path(), Format::Chrome).ok());
   EXPECT_EQ(canonicalEvents(back.path()), canonicalEvents(twice.path()));
@@ -220,7 +226,8 @@ TEST(Export, SamplesThatAreNoNumbersAreLeftOutOfChromeJson) {
                                     .process = prof::ProcessId(1),
                                     .name = builder.intern("loss"),
                                     .unit = builder.intern("x")});
-  const double values[] = {1, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 2};
+  const double values[] = {1, std::numeric_limits<double>::quiet_NaN(),
+                           std::numeric_limits<double>::infinity(), 2};
   for (int i = 0; i < 4; ++i)
     builder.append(prof::CounterSample{.timeNs = i, .track = prof::TrackId(1), .value = values[i]});
   const test::TempFile file(".json");
@@ -252,7 +259,8 @@ TEST(Export, CountersKeepTheProcessOrTheDeviceThatTheyBelongTo) {
   StoreBuilder builder;
   for (std::uint32_t i = 1; i <= 2; ++i) {
     builder.append(prof::Process{.id = prof::ProcessId(i), .osPid = i + 10});
-    builder.append(prof::Device{.id = prof::DeviceId(i), .kind = prof::DeviceKind::Cuda, .index = i + 4});
+    builder.append(
+        prof::Device{.id = prof::DeviceId(i), .kind = prof::DeviceKind::Cuda, .index = i + 4});
     builder.append(prof::CounterTrack{.id = prof::TrackId(i),
                                       .process = prof::ProcessId(i),
                                       .name = builder.intern("RSS"),
@@ -263,7 +271,8 @@ TEST(Export, CountersKeepTheProcessOrTheDeviceThatTheyBelongTo) {
                                       .unit = builder.intern("percent")});
   }
   for (std::uint32_t i = 0; i < 8; ++i) {
-    builder.append(prof::CounterSample{.timeNs = 1000 * i, .track = prof::TrackId(i % 4 + 1), .value = 1.0 * i});
+    builder.append(prof::CounterSample{
+        .timeNs = 1000 * i, .track = prof::TrackId(i % 4 + 1), .value = 1.0 * i});
   }
   const test::TempFile file(".json");
   ASSERT_TRUE(exportTrace(*builder.build(), file.path(), Format::Chrome).ok());
@@ -271,14 +280,16 @@ TEST(Export, CountersKeepTheProcessOrTheDeviceThatTheyBelongTo) {
   std::vector<std::string> tracks;
   for (std::uint64_t i = 0; i < back->rows<prof::CounterTrack>(); ++i) {
     const auto track = back->row<prof::CounterTrack>(i);
-    tracks.push_back(
-        fmt::format("{} of {}", back->text(track.name), back->row<prof::Process>(track.process.value - 1).osPid));
+    tracks.push_back(fmt::format("{} of {}", back->text(track.name),
+                                 back->row<prof::Process>(track.process.value - 1).osPid));
   }
-  EXPECT_THAT(tracks, testing::UnorderedElementsAre("RSS of 11", "RSS of 12", "GPU busy of 5", "GPU busy of 6"));
+  EXPECT_THAT(tracks, testing::UnorderedElementsAre("RSS of 11", "RSS of 12", "GPU busy of 5",
+                                                    "GPU busy of 6"));
 }
 
 TEST(Export, ACounterWithoutAPidIsStillJson) {
-  const test::TempFile original(".json", R"({"traceEvents": [{"ph": "C", "name": "mem", "ts": 1, "args": {"v": 1}}]})");
+  const test::TempFile original(
+      ".json", R"({"traceEvents": [{"ph": "C", "name": "mem", "ts": 1, "args": {"v": 1}}]})");
   const test::TempFile file(".json");
   ASSERT_TRUE(exportTrace(*open(original.path()), file.path(), Format::Chrome).ok());
   EXPECT_EQ(canonicalEvents(file.path()).size(), 1U);
@@ -291,10 +302,14 @@ TEST(Export, RowsOfPlacesThatAreNotThereAreStillJson) {
   builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7});
   const prof::ArgSetId withFlow(1);
   builder.append(prof::ArgSet{withFlow, builder.intern(std::string{kShapeFlow} + "f|ac2g|ac2g|")});
-  builder.append(
-      prof::Kernel{.startNs = 1, .durNs = 2, .queue = queue, .device = device, .correlation = 5, .args = withFlow});
-  builder.append(
-      prof::Allocation{.timeNs = 3, .thread = prof::ThreadId(9), .device = device, .queue = queue, .bytes = 5});
+  builder.append(prof::Kernel{.startNs = 1,
+                              .durNs = 2,
+                              .queue = queue,
+                              .device = device,
+                              .correlation = 5,
+                              .args = withFlow});
+  builder.append(prof::Allocation{
+      .timeNs = 3, .thread = prof::ThreadId(9), .device = device, .queue = queue, .bytes = 5});
   builder.append(prof::Flow{.timeNs = 4, .queue = queue, .id = 3});
   const auto back = throughChromeJsonTwice(*builder.build());
   ASSERT_EQ(back.size(), 2U);
@@ -306,11 +321,17 @@ TEST(Export, LaunchesByRangesComeBackFromChromeJson) {
   StoreBuilder builder;
   builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7});
   builder.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1), .osTid = 7});
-  builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cpu, .process = prof::ProcessId(1)});
-  builder.append(prof::Queue{.id = prof::QueueId(1), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
-  builder.append(prof::Range{.startNs = 10, .durNs = 30, .thread = prof::ThreadId(1), .correlation = 4});
-  builder.append(prof::Kernel{
-      .startNs = 15, .durNs = 20, .queue = prof::QueueId(1), .device = prof::DeviceId(1), .correlation = 4});
+  builder.append(prof::Device{
+      .id = prof::DeviceId(1), .kind = prof::DeviceKind::Cpu, .process = prof::ProcessId(1)});
+  builder.append(prof::Queue{
+      .id = prof::QueueId(1), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
+  builder.append(
+      prof::Range{.startNs = 10, .durNs = 30, .thread = prof::ThreadId(1), .correlation = 4});
+  builder.append(prof::Kernel{.startNs = 15,
+                              .durNs = 20,
+                              .queue = prof::QueueId(1),
+                              .device = prof::DeviceId(1),
+                              .correlation = 4});
   const test::TempFile file(".json");
   ASSERT_TRUE(exportTrace(*builder.build(), file.path(), Format::Chrome).ok());
   const EventRef range{EventRef::Table::Range, 0};
@@ -343,7 +364,8 @@ TEST(Export, FoldedStacksHoldSelfTimes) {
   const test::TempFile file(".folded");
   ASSERT_TRUE(exportTrace(*smallTrace(), file.path(), Format::Folded).ok());
   EXPECT_EQ(contentOf(file.path()),
-            "main:x;step 50\nmain:x;step;back,\"ward\" 20\nmain:x;step;forward 20\nmain:x;step;forward;conv 10\n");
+            "main:x;step 50\nmain:x;step;back,\"ward\" 20\nmain:x;step;forward "
+            "20\nmain:x;step;forward;conv 10\n");
 }
 
 TEST(Export, FoldedStacksOfFarTooManyFramesEndEarly) {
@@ -361,13 +383,13 @@ TEST(Export, FoldedStacksOfFarTooManyFramesEndEarly) {
   ExportOptions options;
   options.warn = [&](const std::string& text) { warned.push_back(text); };
   ASSERT_TRUE(exportTrace(*store, file.path(), Format::Folded, options).ok());
-  EXPECT_THAT(warned,
-              testing::ElementsAre("folded stacks have at most 1,024 frames: 18,976 deeper ranges count to the last "
-                                   "of these"));
+  EXPECT_THAT(warned, testing::ElementsAre("folded stacks have at most 1,024 frames: 18,976 deeper "
+                                           "ranges count to the last of these"));
   std::istringstream lines(contentOf(file.path()));
   std::size_t count = 0;
   std::int64_t sumNs = 0;
-  for (std::string line; std::getline(lines, line); ++count) sumNs += std::stoll(line.substr(line.rfind(' ')));
+  for (std::string line; std::getline(lines, line); ++count)
+    sumNs += std::stoll(line.substr(line.rfind(' ')));
   EXPECT_EQ(count, 1024U);
   EXPECT_EQ(sumNs, 2 * kDepth);
 }
@@ -375,8 +397,10 @@ TEST(Export, FoldedStacksOfFarTooManyFramesEndEarly) {
 TEST(Export, StacksHoldNothingOfWhatKinetoSaysOfItself) {
   StoreBuilder builder;
   builder.append(prof::Thread{prof::ThreadId(1), {}, 11, 0, 100, builder.intern("main")});
-  builder.append(prof::Thread{prof::ThreadId(2), {}, 0, 0, 100, builder.intern("PyTorch Profiler")});
-  builder.append(prof::Range{.durNs = 40, .thread = prof::ThreadId(1), .name = builder.intern("forward")});
+  builder.append(
+      prof::Thread{prof::ThreadId(2), {}, 0, 0, 100, builder.intern("PyTorch Profiler")});
+  builder.append(
+      prof::Range{.durNs = 40, .thread = prof::ThreadId(1), .name = builder.intern("forward")});
   builder.append(prof::Range{.durNs = 100,
                              .thread = prof::ThreadId(2),
                              .category = builder.intern("Trace"),
@@ -390,17 +414,21 @@ TEST(Export, StacksHoldNothingOfWhatKinetoSaysOfItself) {
   EXPECT_THAT(contentOf(speedscope.path()), testing::Not(HasSubstr("PyTorch Profiler")));
 }
 
-/// Threads with a range each: two of one name in one process, and one of that name in another process of that name.
+/// Threads with a range each: two of one name in one process, and one of that name in another
+/// process of that name.
 std::shared_ptr<const Store> namesakes() {
   StoreBuilder builder;
-  const auto python = builder.intern("python"), worker = builder.intern("worker"), work = builder.intern("work");
+  const auto python = builder.intern("python"), worker = builder.intern("worker"),
+             work = builder.intern("work");
   for (std::uint32_t p = 1; p <= 2; ++p)
     builder.append(prof::Process{.id = prof::ProcessId(p), .osPid = 7, .name = python, .rank = -1});
   const std::uint32_t owners[] = {1, 1, 2, 2};
   for (std::uint32_t t = 1; t <= 4; ++t) {
     const auto name = t < 4 ? worker : prof::StringId();
-    builder.append(prof::Thread{
-        .id = prof::ThreadId(t), .process = prof::ProcessId(owners[t - 1]), .osTid = 10 + t, .name = name});
+    builder.append(prof::Thread{.id = prof::ThreadId(t),
+                                .process = prof::ProcessId(owners[t - 1]),
+                                .osTid = 10 + t,
+                                .name = name});
     builder.append(prof::Range{.durNs = t, .thread = prof::ThreadId(t), .name = work});
   }
   return builder.build();
@@ -414,13 +442,15 @@ TEST(Export, StacksOfThreadsOfOneNameAreKeptApart) {
             "python 7;worker (11);work 1\npython 7;worker (12);work 2\n");
   const test::TempFile speedscope(".speedscope.json");
   ASSERT_TRUE(exportTrace(*namesakes(), speedscope.path(), Format::Speedscope).ok());
-  for (const char* name : {"\"python 7: worker (11)\"", "\"python 7: worker (12)\"", "\"python 7 #2: worker\""})
+  for (const char* name :
+       {"\"python 7: worker (11)\"", "\"python 7: worker (12)\"", "\"python 7 #2: worker\""})
     EXPECT_THAT(contentOf(speedscope.path()), HasSubstr(name));
 }
 
 TEST(Export, RowsThatAreNoStackAreReported) {
   StoreBuilder builder;
-  builder.append(prof::Range{.durNs = 5, .thread = prof::ThreadId(1), .kind = prof::RangeKind::StartEnd});
+  builder.append(
+      prof::Range{.durNs = 5, .thread = prof::ThreadId(1), .kind = prof::RangeKind::StartEnd});
   for (int i = 0; i < 3; ++i) builder.append(prof::Mark{.timeNs = i});
   const auto store = builder.build();
   for (const char* ending : {".folded", ".speedscope.json"}) {
@@ -429,7 +459,8 @@ TEST(Export, RowsThatAreNoStackAreReported) {
     options.warn = [&](const std::string& text) { warned.push_back(text); };
     const test::TempFile file(ending);
     ASSERT_TRUE(exportTrace(*store, file.path(), *formatOf(file.path()), options));
-    EXPECT_THAT(warned, testing::ElementsAre(HasSubstr("no place for 1 ranges that no thread pushed, 3 rows of mark")));
+    EXPECT_THAT(warned, testing::ElementsAre(HasSubstr(
+                            "no place for 1 ranges that no thread pushed, 3 rows of mark")));
     warned.clear();
     ASSERT_TRUE(exportTrace(*smallTrace(), file.path(), *formatOf(file.path()), options));
     EXPECT_THAT(warned, testing::IsEmpty());
@@ -441,8 +472,8 @@ TEST(Export, SpeedscopeOpensAndClosesInOrder) {
   ASSERT_TRUE(exportTrace(*smallTrace(), file.path(), Format::Speedscope).ok());
   const std::string text = contentOf(file.path());
   EXPECT_THAT(text, HasSubstr("\"startValue\": 0, \"endValue\": 100"));
-  EXPECT_THAT(text,
-              HasSubstr("{\"type\": \"C\", \"frame\": 2, \"at\": 25},\n{\"type\": \"C\", \"frame\": 1, \"at\": 40}"));
+  EXPECT_THAT(text, HasSubstr("{\"type\": \"C\", \"frame\": 2, \"at\": 25},\n{\"type\": \"C\", "
+                              "\"frame\": 1, \"at\": 40}"));
   EXPECT_THAT(text, HasSubstr("back,\\\"ward\\\""));
 }
 
@@ -470,22 +501,26 @@ TEST(Export, AnEmptyTableIsReported) {
   ExportOptions options;
   options.warn = [&](const std::string& text) { warned.push_back(text); };
   ASSERT_TRUE(exportTrace(*smallTrace(), csv.path(), Format::Csv, options).ok());
-  EXPECT_THAT(warned, testing::ElementsAre("table kernel has no rows; tables with rows: thread, range"));
+  EXPECT_THAT(warned,
+              testing::ElementsAre("table kernel has no rows; tables with rows: thread, range"));
   options.table = "range";
   ASSERT_TRUE(exportTrace(*smallTrace(), csv.path(), Format::Csv, options).ok());
   EXPECT_EQ(warned.size(), 1U);
 }
 
-/// The test's time limit is far above what is needed when no number is looked for from the first one on.
+/// The test's time limit is far above what is needed when no number is looked for from the first
+/// one on.
 TEST(Export, ManyThreadsWithoutNumbersGetNumbersOfTheirOwn) {
   constexpr std::uint32_t kThreads = 100'000;
   StoreBuilder builder;
   builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7});
   for (std::uint32_t i = 1; i <= kThreads; ++i) {
     const std::uint32_t osTid = i == kThreads ? 5 : 0;
-    builder.append(prof::Thread{.id = prof::ThreadId(i), .process = prof::ProcessId(1), .osTid = osTid});
+    builder.append(
+        prof::Thread{.id = prof::ThreadId(i), .process = prof::ProcessId(1), .osTid = osTid});
   }
-  builder.append(prof::Range{.durNs = 5, .thread = prof::ThreadId(kThreads), .name = builder.intern("a")});
+  builder.append(
+      prof::Range{.durNs = 5, .thread = prof::ThreadId(kThreads), .name = builder.intern("a")});
   const test::TempFile file(".sqlite");
   ASSERT_TRUE(exportTrace(*builder.build(), file.path(), Format::Nsys).ok());
   const auto back = open(file.path());
@@ -496,7 +531,8 @@ TEST(Export, ManyThreadsWithoutNumbersGetNumbersOfTheirOwn) {
 TEST(Export, ArgumentsAreWrittenAsWhatTheySay) {
   StoreBuilder builder;
   const auto add = [&](prof::ArgType type, std::uint64_t value) {
-    builder.append(prof::Arg{.set = prof::ArgSetId(1), .key = builder.intern("k"), .type = type, .value = value});
+    builder.append(prof::Arg{
+        .set = prof::ArgSetId(1), .key = builder.intern("k"), .type = type, .value = value});
   };
   add(prof::ArgType::I64, static_cast<std::uint64_t>(-42));
   add(prof::ArgType::F64, std::bit_cast<std::uint64_t>(0.5));
@@ -511,7 +547,8 @@ TEST(Export, ArgumentsAreWrittenAsWhatTheySay) {
   const test::TempFile csv(".csv");
   ASSERT_TRUE(exportTrace(*store, csv.path(), Format::Csv, options).ok());
   EXPECT_EQ(contentOf(csv.path()),
-            "set,scope,key,type,value\n1,0,k,2,-42\n1,0,k,3,0.5\n1,0,k,4,\"a,b\"\n1,0,k,5,\"[1, 2]\"\n1,0,k,1,true\n"
+            "set,scope,key,type,value\n1,0,k,2,-42\n1,0,k,3,0.5\n1,0,k,4,\"a,b\"\n1,0,k,5,\"[1, "
+            "2]\"\n1,0,k,1,true\n"
             "1,0,k,0,\n1,0,k,4,\n");
   const test::TempFile json(".json");
   ASSERT_TRUE(exportTrace(*store, json.path(), Format::TableJson, options).ok());
@@ -525,7 +562,8 @@ std::shared_ptr<const Store> twoKindsOfDevices() {
   StoreBuilder builder;
   builder.append(Process{ProcessId(1), {}, 100, 0, 50, builder.intern("train"), {}, -1, -1});
   builder.append(Thread{ThreadId(1), ProcessId(1), 101, 0, 50, {}});
-  builder.append(Device{DeviceId(1), DeviceKind::Cpu, 0, ProcessId(1), builder.intern("host cores")});
+  builder.append(
+      Device{DeviceId(1), DeviceKind::Cpu, 0, ProcessId(1), builder.intern("host cores")});
   builder.append(Device{DeviceId(2), DeviceKind::Cuda, 0, {}, builder.intern("H100")});
   for (std::uint32_t i = 1; i <= 2; ++i) {
     builder.append(Queue{QueueId(i), DeviceId(i), ProcessId(1), 3, {}});
@@ -567,7 +605,8 @@ TEST(Export, ACpuDeviceComesBackFromChromeJsonAsItself) {
   }
 }
 
-/// The fields that the published description of the trace event format requires of each phase that is written.
+/// The fields that the published description of the trace event format requires of each phase that
+/// is written.
 const std::map<std::string, std::vector<std::string>>& requiredFields() {
   static const std::map<std::string, std::vector<std::string>> kFields = {
       {"X", {"name", "pid", "tid", "ts", "dur"}},
@@ -586,20 +625,24 @@ const std::map<std::string, std::vector<std::string>>& requiredFields() {
 
 std::string textOf(const simdjson::dom::element& event, std::string_view field) {
   std::string_view text;
-  EXPECT_EQ(event[field].get(text), simdjson::SUCCESS) << field << " is a text in " << simdjson::minify(event);
+  EXPECT_EQ(event[field].get(text), simdjson::SUCCESS)
+      << field << " is a text in " << simdjson::minify(event);
   return std::string(text);
 }
 
-/// Names are texts, times are numbers that are not below 0, and who or what is meant is a whole number or a text.
+/// Names are texts, times are numbers that are not below 0, and who or what is meant is a whole
+/// number or a text.
 void expectTypes(const simdjson::dom::element& event) {
   using Type = simdjson::dom::element_type;
   for (const auto& [key, value] : simdjson::dom::object(event)) {
     const Type type = value.type();
     const bool isWhole = type == Type::INT64 || type == Type::UINT64;
     bool fits = true;
-    if (key == "ph" || key == "name" || key == "cat" || key == "s" || key == "bp") fits = type == Type::STRING;
+    if (key == "ph" || key == "name" || key == "cat" || key == "s" || key == "bp")
+      fits = type == Type::STRING;
     if (key == "pid" || key == "tid" || key == "id") fits = isWhole || type == Type::STRING;
-    if (key == "ts" || key == "dur") fits = (isWhole || type == Type::DOUBLE) && value.get_double().value() >= 0;
+    if (key == "ts" || key == "dur")
+      fits = (isWhole || type == Type::DOUBLE) && value.get_double().value() >= 0;
     if (key == "args") fits = type == Type::OBJECT;
     EXPECT_TRUE(fits) << key << " in " << simdjson::minify(event);
   }
@@ -625,8 +668,8 @@ void expectValues(std::string_view phase, const simdjson::dom::element& event) {
   }
 }
 
-/// A trace of the phases that random rows have none of: ranges that are open, asynchronous ones with steps, whole
-/// flows.
+/// A trace of the phases that random rows have none of: ranges that are open, asynchronous ones
+/// with steps, whole flows.
 std::shared_ptr<const Store> loosePhases() {
   const test::TempFile file(".json", R"({"traceEvents": [
     {"ph":"B","name":"open","pid":1,"tid":1,"ts":11},
@@ -664,14 +707,17 @@ TEST(Export, ChromeJsonHasTheFieldsThatTheFormatRequires) {
       expectTypes(event);
       expectValues(phase, event);
       if (phase == "b" || phase == "e")
-        open[textOf(event, "cat") + "\n" + std::string(simdjson::minify(event["id"].value()))] += phase == "b" ? 1 : -1;
+        open[textOf(event, "cat") + "\n" + std::string(simdjson::minify(event["id"].value()))] +=
+            phase == "b" ? 1 : -1;
     }
     for (const auto& [key, count] : open) EXPECT_GE(count, 0) << "more ends than begins of " << key;
   }
-  for (const auto& [phase, fields] : requiredFields()) EXPECT_GT(seen[phase], 0) << "nothing of phase " << phase;
+  for (const auto& [phase, fields] : requiredFields())
+    EXPECT_GT(seen[phase], 0) << "nothing of phase " << phase;
 }
 
-/// A file with more rows in its tables of ranges, argument sets and arguments than are read at once.
+/// A file with more rows in its tables of ranges, argument sets and arguments than are read at
+/// once.
 constexpr std::uint64_t kLargeRows = 70'000;
 void writeLarge(const std::filesystem::path& path) {
   using namespace prof;
@@ -684,13 +730,17 @@ void writeLarge(const std::filesystem::path& path) {
     writer.append(ArgSet{.id = ArgSetId(i), .shape = shape});
     writer.append(Arg{.set = ArgSetId(i), .key = first, .type = ArgType::I64, .value = i});
     writer.append(Arg{.set = ArgSetId(i), .key = second, .type = ArgType::I64, .value = 2 * i});
-    writer.append(Range{
-        .startNs = 10 * i, .durNs = 5, .thread = ThreadId(1), .name = writer.intern("work"), .args = ArgSetId(i)});
+    writer.append(Range{.startNs = 10 * i,
+                        .durNs = 5,
+                        .thread = ThreadId(1),
+                        .name = writer.intern("work"),
+                        .args = ArgSetId(i)});
   }
   ASSERT_TRUE(writer.finish());
 }
 
-/// The test's time limit is far above what is needed when no row is looked for from the table's beginning.
+/// The test's time limit is far above what is needed when no row is looked for from the table's
+/// beginning.
 TEST(Export, LargeFilesAreReadFromFrontToBack) {
   const test::TempFile lcn(".lcn");
   writeLarge(lcn.path());
@@ -732,12 +782,15 @@ std::shared_ptr<const Store> ownRecording() {
   builder.append(Process{.id = ProcessId(1), .osPid = 7});
   builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1), .osTid = 8});
   builder.append(Device{.id = DeviceId(1), .kind = DeviceKind::Cpu, .process = ProcessId(1)});
-  builder.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1), .nativeId = 3});
+  builder.append(
+      Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1), .nativeId = 3});
   builder.append(Environment{.key = builder.intern("host.cores"), .value = builder.intern("2")});
-  builder.append(Environment{.key = builder.intern("knob.amp"), .value = builder.intern("a \"b\"")});
+  builder.append(
+      Environment{.key = builder.intern("knob.amp"), .value = builder.intern("a \"b\"")});
   TimeNs at = 1000;
-  for (const auto action : {MemoryAction::Reserve, MemoryAction::Allocate, MemoryAction::ExternalAllocate,
-                            MemoryAction::ExternalFree, MemoryAction::Free, MemoryAction::Release}) {
+  for (const auto action :
+       {MemoryAction::Reserve, MemoryAction::Allocate, MemoryAction::ExternalAllocate,
+        MemoryAction::ExternalFree, MemoryAction::Free, MemoryAction::Release}) {
     builder.append(Allocation{.timeNs = at += 10,
                               .thread = ThreadId(1),
                               .device = DeviceId(1),
@@ -750,7 +803,8 @@ std::shared_ptr<const Store> ownRecording() {
                               .tensor = builder.intern("w"),
                               .op = builder.intern("matmul")});
   }
-  for (const auto type : {PayloadType::None, PayloadType::U64, PayloadType::I64, PayloadType::F64}) {
+  for (const auto type :
+       {PayloadType::None, PayloadType::U64, PayloadType::I64, PayloadType::F64}) {
     const auto payload = type == PayloadType::None  ? 0
                          : type == PayloadType::I64 ? static_cast<std::uint64_t>(-3)
                                                     : std::bit_cast<std::uint64_t>(-1.5);
@@ -774,8 +828,11 @@ std::shared_ptr<const Store> ownRecording() {
                         .colour = 5,
                         .payload = payload});
   }
-  builder.append(
-      ApiCall{.startNs = at += 10, .durNs = 2, .thread = ThreadId(1), .kind = ApiKind::Other, .returnCode = 2});
+  builder.append(ApiCall{.startNs = at += 10,
+                         .durNs = 2,
+                         .thread = ThreadId(1),
+                         .kind = ApiKind::Other,
+                         .returnCode = 2});
   builder.append(Kernel{.startNs = at += 10,
                         .durNs = 2,
                         .queue = QueueId(1),
@@ -784,7 +841,8 @@ std::shared_ptr<const Store> ownRecording() {
                         .dynamicSharedBytes = 48,
                         .graphId = 3,
                         .graphNodeId = 4});
-  builder.append(Memset{.startNs = at += 10, .durNs = 2, .queue = QueueId(1), .device = DeviceId(1), .value = 7});
+  builder.append(Memset{
+      .startNs = at += 10, .durNs = 2, .queue = QueueId(1), .device = DeviceId(1), .value = 7});
   builder.append(Memcpy{.startNs = at += 10,
                         .durNs = 2,
                         .queue = QueueId(1),
@@ -816,13 +874,20 @@ TEST(Export, PlacesOfOneNumberStayApartInChromeJson) {
   builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
   for (std::uint32_t i = 1; i <= 3; ++i) {
     const auto name = builder.intern(fmt::format("track {}", i));
-    builder.append(prof::Thread{.id = prof::ThreadId(i), .process = prof::ProcessId(1), .osTid = 5, .name = name});
-    builder.append(prof::Range{.startNs = i, .durNs = 10, .thread = prof::ThreadId(i), .name = name});
-    const prof::Queue queue{
-        .id = prof::QueueId(i), .device = prof::DeviceId(1), .process = prof::ProcessId(1), .nativeId = 9};
+    builder.append(prof::Thread{
+        .id = prof::ThreadId(i), .process = prof::ProcessId(1), .osTid = 5, .name = name});
+    builder.append(
+        prof::Range{.startNs = i, .durNs = 10, .thread = prof::ThreadId(i), .name = name});
+    const prof::Queue queue{.id = prof::QueueId(i),
+                            .device = prof::DeviceId(1),
+                            .process = prof::ProcessId(1),
+                            .nativeId = 9};
     builder.append(queue);
-    builder.append(prof::Kernel{
-        .startNs = i, .durNs = 10, .queue = queue.id, .device = queue.device, .name = builder.intern("k")});
+    builder.append(prof::Kernel{.startNs = i,
+                                .durNs = 10,
+                                .queue = queue.id,
+                                .device = queue.device,
+                                .name = builder.intern("k")});
   }
   for (const auto& back : throughChromeJsonTwice(*builder.build())) {
     ASSERT_EQ(back->rows<prof::Thread>(), 3U);
@@ -842,9 +907,12 @@ TEST(Export, RanksAndTheTimeOfDayComeBackFromChromeJson) {
   StoreBuilder builder;
   for (std::uint32_t p = 1; p <= 3; ++p) {
     const std::int32_t rank = p < 3 ? static_cast<std::int32_t>(p) : -1;
-    builder.append(prof::Process{.id = prof::ProcessId(p), .osPid = 6 + p, .exitCode = -1, .rank = rank});
-    builder.append(prof::Thread{.id = prof::ThreadId(p), .process = prof::ProcessId(p), .osTid = p});
-    builder.append(prof::Range{.startNs = 50, .durNs = 5, .thread = prof::ThreadId(p), .name = builder.intern("a")});
+    builder.append(
+        prof::Process{.id = prof::ProcessId(p), .osPid = 6 + p, .exitCode = -1, .rank = rank});
+    builder.append(
+        prof::Thread{.id = prof::ThreadId(p), .process = prof::ProcessId(p), .osTid = p});
+    builder.append(prof::Range{
+        .startNs = 50, .durNs = 5, .thread = prof::ThreadId(p), .name = builder.intern("a")});
   }
   builder.append(prof::Clock{.timeNs = 40, .realtimeNs = 1'700'000'000'000'000'040});
   for (const auto& back : throughChromeJsonTwice(*builder.build())) {
@@ -862,14 +930,22 @@ TEST(Export, RanksAndTheTimeOfDayComeBackFromChromeJson) {
 TEST(Export, ParentsAndLivesComeBackFromChromeJson) {
   StoreBuilder builder;
   const prof::ProcessId parent(1), child(2);
+  builder.append(prof::Process{.id = parent,
+                               .osPid = 7,
+                               .startNs = 5,
+                               .endNs = 900,
+                               .commandLine = builder.intern("python \"a b\"")});
   builder.append(prof::Process{
-      .id = parent, .osPid = 7, .startNs = 5, .endNs = 900, .commandLine = builder.intern("python \"a b\"")});
-  builder.append(prof::Process{.id = child, .parent = parent, .osPid = 8, .startNs = 20, .endNs = 800, .exitCode = -9});
+      .id = child, .parent = parent, .osPid = 8, .startNs = 20, .endNs = 800, .exitCode = -9});
   for (const prof::ProcessId process : {parent, child}) {
     const prof::ThreadId thread(process.value);
-    builder.append(prof::Thread{
-        .id = thread, .process = process, .osTid = process.value + 6, .startNs = 10 * process.value, .endNs = 700});
-    builder.append(prof::Range{.startNs = 50, .durNs = 5, .thread = thread, .name = builder.intern("a")});
+    builder.append(prof::Thread{.id = thread,
+                                .process = process,
+                                .osTid = process.value + 6,
+                                .startNs = 10 * process.value,
+                                .endNs = 700});
+    builder.append(
+        prof::Range{.startNs = 50, .durNs = 5, .thread = thread, .name = builder.intern("a")});
   }
   for (const auto& back : throughChromeJsonTwice(*builder.build())) {
     ASSERT_EQ(back->rows<prof::Process>(), 2U);
@@ -879,7 +955,8 @@ TEST(Export, ParentsAndLivesComeBackFromChromeJson) {
     EXPECT_EQ(std::tuple(first.startNs, first.endNs, first.exitCode), std::tuple(5, 900, 0));
     EXPECT_EQ(second.parent, first.id);
     EXPECT_EQ(std::tuple(second.startNs, second.endNs, second.exitCode), std::tuple(20, 800, -9));
-    EXPECT_EQ(std::tuple(back->row<prof::Thread>(1).startNs, back->row<prof::Thread>(1).endNs), std::tuple(20, 700));
+    EXPECT_EQ(std::tuple(back->row<prof::Thread>(1).startNs, back->row<prof::Thread>(1).endNs),
+              std::tuple(20, 700));
   }
 }
 
@@ -891,9 +968,8 @@ TEST(Export, RowsThatChromeJsonCannotHoldAreReported) {
   ASSERT_TRUE(exportTrace(*ownRecording(), file.path(), Format::Chrome, options));
   EXPECT_EQ(warned, "");
   ASSERT_TRUE(exportTrace(*test::randomStore(1), file.path(), Format::Chrome, options));
-  EXPECT_THAT(warned,
-              HasSubstr("no place for 60 rows of cpu_sample, 60 rows of thread_state, 60 rows of log, 60 rows of drop, "
-                        "4 rows of stack_frame"));
+  EXPECT_THAT(warned, HasSubstr("no place for 60 rows of cpu_sample, 60 rows of thread_state, 60 "
+                                "rows of log, 60 rows of drop, 4 rows of stack_frame"));
 }
 
 TEST(Export, CompressesByTheEndingAndNeverOverItsSource) {
@@ -914,21 +990,31 @@ TEST(Export, CompressesByTheEndingAndNeverOverItsSource) {
 }
 
 TEST(Span, IsTheEventsOwnInEveryForm) {
-  // The process was seen, and clocks read, before the first event and after the last one, which has no length.
+  // The process was seen, and clocks read, before the first event and after the last one, which has
+  // no length.
   StoreBuilder builder;
-  builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7, .startNs = 10, .endNs = 90'000});
   builder.append(
-      prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1), .osTid = 7, .startNs = 20, .endNs = 80'000});
+      prof::Process{.id = prof::ProcessId(1), .osPid = 7, .startNs = 10, .endNs = 90'000});
+  builder.append(prof::Thread{.id = prof::ThreadId(1),
+                              .process = prof::ProcessId(1),
+                              .osTid = 7,
+                              .startNs = 20,
+                              .endNs = 80'000});
   for (const prof::TimeNs at : {5, 95'000})
-    builder.append(prof::Clock{.timeNs = at, .realtimeNs = at + 1'000'000'000, .process = prof::ProcessId(1)});
-  builder.append(prof::Range{.startNs = 1000, .durNs = 500, .thread = prof::ThreadId(1), .name = builder.intern("a")});
-  builder.append(prof::Mark{.timeNs = 2000, .thread = prof::ThreadId(1), .name = builder.intern("b")});
+    builder.append(
+        prof::Clock{.timeNs = at, .realtimeNs = at + 1'000'000'000, .process = prof::ProcessId(1)});
+  builder.append(prof::Range{
+      .startNs = 1000, .durNs = 500, .thread = prof::ThreadId(1), .name = builder.intern("a")});
+  builder.append(
+      prof::Mark{.timeNs = 2000, .thread = prof::ThreadId(1), .name = builder.intern("b")});
   const auto store = builder.build();
   const test::TempDir dir;
   ASSERT_TRUE(exportTrace(*store, dir / "a.lcn", Format::Lcn).ok());
   ASSERT_TRUE(exportTrace(*store, dir / "a.json", Format::Chrome).ok());
   ASSERT_TRUE(exportTrace(*store, dir / "a.pftrace", Format::Perfetto).ok());
-  const auto spanOf = [](const Store& trace) { return std::pair(trace.span().startNs, trace.span().endNs); };
+  const auto spanOf = [](const Store& trace) {
+    return std::pair(trace.span().startNs, trace.span().endNs);
+  };
   EXPECT_EQ(spanOf(*store), std::pair(prof::TimeNs{1000}, prof::TimeNs{2001}));
   for (const char* name : {"a.lcn", "a.json", "a.pftrace"})
     EXPECT_EQ(spanOf(*open(dir / name)), spanOf(*store)) << name;

@@ -87,12 +87,14 @@ struct Slice {
 
 /// A .pftrace as a viewer takes it up.
 struct Viewed {
-  std::map<std::uint64_t, std::string> tracks;  ///< by number: "process 7", "thread 11", or its name
+  std::map<std::uint64_t, std::string>
+      tracks;  ///< by number: "process 7", "thread 11", or its name
   std::map<std::uint64_t, std::uint64_t> parents;
   std::vector<Slice> slices;
   std::vector<std::pair<std::string, double>> counters;
   std::vector<std::string> instants;
-  std::map<std::uint64_t, std::vector<std::pair<std::uint64_t, bool>>> flows;  ///< by id: time, and whether it ends
+  std::map<std::uint64_t, std::vector<std::pair<std::uint64_t, bool>>>
+      flows;  ///< by id: time, and whether it ends
 
   explicit Viewed(const Store& store) {
     const test::TempFile file(".pftrace");
@@ -120,8 +122,10 @@ struct Viewed {
     const auto timeNs = static_cast<TimeNs>(packet.number(8));
     const std::uint64_t track = event.number(11);
     const std::string name = event.number(10) != 0 ? names_.at(event.number(10)) : event.text(23);
-    const std::string category = event.numbers.contains(3) ? categories_.at(event.number(3)) : event.text(22);
-    if (event.number(9) == 1) open.emplace_back(track, Slice{tracks[track], name, category, timeNs, 0});
+    const std::string category =
+        event.numbers.contains(3) ? categories_.at(event.number(3)) : event.text(22);
+    if (event.number(9) == 1)
+      open.emplace_back(track, Slice{tracks[track], name, category, timeNs, 0});
     if (event.number(9) == 2) {
       ASSERT_FALSE(open.empty());
       EXPECT_EQ(open.back().first, track);
@@ -130,9 +134,11 @@ struct Viewed {
       open.pop_back();
     }
     if (event.number(9) == 3) instants.push_back(name);
-    if (event.number(9) == 4) counters.emplace_back(tracks[track], std::bit_cast<double>(event.number(44)));
+    if (event.number(9) == 4)
+      counters.emplace_back(tracks[track], std::bit_cast<double>(event.number(44)));
     for (const std::uint32_t flow : {47U, 48U}) {
-      if (event.numbers.contains(flow)) flows[event.number(flow)].emplace_back(packet.number(8), flow == 48);
+      if (event.numbers.contains(flow))
+        flows[event.number(flow)].emplace_back(packet.number(8), flow == 48);
     }
   }
   void intern(const Message& interned) {
@@ -143,8 +149,10 @@ struct Viewed {
     const std::uint64_t uuid = track.number(1);
     EXPECT_FALSE(tracks.contains(uuid)) << "a number twice";
     tracks[uuid] = track.text(2);
-    if (track.bytes.contains(3)) tracks[uuid] = "process " + std::to_string(Message(track.text(3)).number(1));
-    if (track.bytes.contains(4)) tracks[uuid] = "thread " + std::to_string(Message(track.text(4)).number(2));
+    if (track.bytes.contains(3))
+      tracks[uuid] = "process " + std::to_string(Message(track.text(3)).number(1));
+    if (track.bytes.contains(4))
+      tracks[uuid] = "thread " + std::to_string(Message(track.text(4)).number(2));
     if (track.numbers.contains(5)) parents[uuid] = track.number(5);
   }
 
@@ -157,17 +165,24 @@ std::shared_ptr<const Store> oneOfEach() {
   StoreBuilder out;
   out.append(Process{.id = ProcessId(1), .osPid = 7});
   out.append(Thread{.id = ThreadId(1), .process = ProcessId(1), .osTid = 11});
-  out.append(Device{.id = DeviceId(1), .kind = DeviceKind::Cuda, .index = 3, .name = out.intern("H100")});
-  out.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1), .nativeId = 20});
-  out.append(CounterTrack{.id = TrackId(1), .thread = ThreadId(1), .name = out.intern("thread CPU")});
+  out.append(
+      Device{.id = DeviceId(1), .kind = DeviceKind::Cuda, .index = 3, .name = out.intern("H100")});
+  out.append(
+      Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1), .nativeId = 20});
+  out.append(
+      CounterTrack{.id = TrackId(1), .thread = ThreadId(1), .name = out.intern("thread CPU")});
   out.append(Range{.startNs = 100,
                    .durNs = 50,
                    .thread = ThreadId(1),
                    .category = out.intern("cpu_op"),
                    .name = out.intern("forward")});
-  out.append(Range{
-      .startNs = 90, .durNs = 20, .thread = ThreadId(1), .name = out.intern("open"), .kind = RangeKind::StartEnd});
-  out.append(ApiCall{.startNs = 110, .durNs = 5, .thread = ThreadId(1), .name = out.intern("cudaLaunchKernel")});
+  out.append(Range{.startNs = 90,
+                   .durNs = 20,
+                   .thread = ThreadId(1),
+                   .name = out.intern("open"),
+                   .kind = RangeKind::StartEnd});
+  out.append(ApiCall{
+      .startNs = 110, .durNs = 5, .thread = ThreadId(1), .name = out.intern("cudaLaunchKernel")});
   out.append(Kernel{.startNs = 120,
                     .durNs = 1'000'000'000'000,
                     .queue = QueueId(1),
@@ -183,7 +198,8 @@ std::shared_ptr<const Store> oneOfEach() {
 TEST(PerfettoExport, SlicesHaveTheirTrackNameAndTimes) {
   const Viewed viewed(*oneOfEach());
   EXPECT_THAT(viewed.slices,
-              ElementsAre(Slice{"range", "open", "", 90, 110}, Slice{"thread 11", "forward", "cpu_op", 100, 150},
+              ElementsAre(Slice{"range", "open", "", 90, 110},
+                          Slice{"thread 11", "forward", "cpu_op", 100, 150},
                           Slice{"api_call", "cudaLaunchKernel", "api_call", 110, 115},
                           Slice{"queue 20 ", "gemm", "kernel", 120, 1'000'000'000'120}));
 }
@@ -240,7 +256,8 @@ TEST(PerfettoExport, EveryRowWithALengthIsASlice) {
 
 TEST(PerfettoExport, OfAnEmptyTraceHasNoEvents) {
   const Viewed viewed(*StoreBuilder().build());
-  EXPECT_TRUE(viewed.slices.empty() && viewed.tracks.empty() && viewed.counters.empty() && viewed.instants.empty());
+  EXPECT_TRUE(viewed.slices.empty() && viewed.tracks.empty() && viewed.counters.empty() &&
+              viewed.instants.empty());
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ struct StackRange {
   std::string name;
 };
 
-std::shared_ptr<const Store> storeOf(const std::vector<StackRange>& ranges, std::uint32_t threads = 3) {
+std::shared_ptr<const Store> storeOf(const std::vector<StackRange>& ranges,
+                                     std::uint32_t threads = 3) {
   StoreBuilder builder;
   builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7});
   for (std::uint32_t id = 1; id <= threads; ++id) {
@@ -69,7 +70,8 @@ OwnTimes foldedTimes(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t blank = line.rfind(' ');
-    EXPECT_TRUE(out.emplace(line.substr(0, blank), std::stoll(line.substr(blank))).second) << line << " twice";
+    EXPECT_TRUE(out.emplace(line.substr(0, blank), std::stoll(line.substr(blank))).second)
+        << line << " twice";
   }
   return out;
 }
@@ -145,9 +147,10 @@ TEST(StacksExport, RandomRangesAddUpInBothFormats) {
     std::vector<StackRange> ranges;
     for (int i = 0; i < 60; ++i) {
       const auto start = static_cast<TimeNs>(random() % 900);
-      const auto end = std::min<TimeNs>(1'000, start + static_cast<TimeNs>(random() % (i % 4 == 0 ? 400 : 40)));
-      ranges.push_back(
-          {1 + static_cast<std::uint32_t>(random() % 3), start, end, std::string(1, "abcd"[random() % 4])});
+      const auto end =
+          std::min<TimeNs>(1'000, start + static_cast<TimeNs>(random() % (i % 4 == 0 ? 400 : 40)));
+      ranges.push_back({1 + static_cast<std::uint32_t>(random() % 3), start, end,
+                        std::string(1, "abcd"[random() % 4])});
     }
     const auto store = storeOf(ranges);
     const OwnTimes expected = slowTimes(ranges);
@@ -162,7 +165,8 @@ TEST(StacksExport, ARangeThatOutlastsTheOneAroundItIsCut) {
 }
 
 TEST(StacksExport, RangesThatTouchAreNeighbours) {
-  const auto store = storeOf({{1, 0, 10, "a"}, {1, 10, 20, "b"}, {1, 20, 20, "moment"}, {1, 20, 30, "a"}});
+  const auto store =
+      storeOf({{1, 0, 10, "a"}, {1, 10, 20, "b"}, {1, 20, 20, "moment"}, {1, 20, 30, "a"}});
   EXPECT_EQ(exported(*store, Format::Folded), "main;a 20\nmain;b 10\n");
 }
 
@@ -172,19 +176,23 @@ TEST(StacksExport, ARecursiveNameIsAFrameEachTime) {
 }
 
 TEST(StacksExport, NamesKeepNothingThatSeparates) {
-  const auto store = storeOf({{1, 0, 10, "a;b 7"}, {1, 10, 20, ""}, {1, 20, 30, "a:b 7"}, {1, 30, 40, "two\nlines"}});
+  const auto store = storeOf(
+      {{1, 0, 10, "a;b 7"}, {1, 10, 20, ""}, {1, 20, 30, "a:b 7"}, {1, 30, 40, "two\nlines"}});
   const std::string text = exported(*store, Format::Folded);
   EXPECT_EQ(std::ranges::count(text, '\n'), 3);
   const OwnTimes times = foldedTimes(text);
   EXPECT_EQ(times.at("main;a:b 7"), 20);
   EXPECT_EQ(times.at("main;(no name)"), 10);
-  EXPECT_EQ(speedscopeTimes(exported(*store, Format::Speedscope)),
-            (OwnTimes{{"main;a;b 7", 10}, {"main;", 10}, {"main;a:b 7", 10}, {"main;two\nlines", 10}}));
+  EXPECT_EQ(
+      speedscopeTimes(exported(*store, Format::Speedscope)),
+      (OwnTimes{{"main;a;b 7", 10}, {"main;", 10}, {"main;a:b 7", 10}, {"main;two\nlines", 10}}));
 }
 
 TEST(StacksExport, LinesAreInOrderOfThreadsAndNames) {
-  const auto store = storeOf({{2, 0, 9, "z"}, {2, 0, 3, "y"}, {1, 5, 8, "b"}, {1, 1, 2, "c"}, {3, 0, 1, "a"}});
-  EXPECT_EQ(exported(*store, Format::Folded), "main;b 3\nmain;c 1\nthread 12;z 6\nthread 12;z;y 3\nthread 13;a 1\n");
+  const auto store =
+      storeOf({{2, 0, 9, "z"}, {2, 0, 3, "y"}, {1, 5, 8, "b"}, {1, 1, 2, "c"}, {3, 0, 1, "a"}});
+  EXPECT_EQ(exported(*store, Format::Folded),
+            "main;b 3\nmain;c 1\nthread 12;z 6\nthread 12;z;y 3\nthread 13;a 1\n");
 }
 
 TEST(StacksExport, OfNoRangesThereAreNoStacks) {
@@ -200,7 +208,8 @@ TEST(StacksExport, AnUnknownThreadHasItsNumber) {
 }
 
 TEST(StacksExport, SpeedscopeCountsFromTheTracesBegin) {
-  const auto store = storeOf({{1, 1'000'000'100, 1'000'000'200, "a"}, {2, 1'000'000'000, 1'000'000'010, "b"}});
+  const auto store =
+      storeOf({{1, 1'000'000'100, 1'000'000'200, "a"}, {2, 1'000'000'000, 1'000'000'010, "b"}});
   simdjson::dom::parser parser;
   const std::string text = exported(*store, Format::Speedscope);
   const simdjson::dom::element root = parser.parse(text);

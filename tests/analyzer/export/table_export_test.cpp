@@ -90,7 +90,8 @@ test::RandomTexts breakingTexts() {
   test::RandomTexts texts;
   texts.names = {"",  "plain", "a,b",    "say \"x\"", "two\nlines", "été",  "\"",
                  ",", "a\r\n", "trail ", "-1",        "7e",         "-1e5", "x=1"};
-  texts.shapes = {"size\nlist"};  // without the plus of a stored one, which a spreadsheet would take for a formula
+  texts.shapes = {"size\nlist"};  // without the plus of a stored one, which a spreadsheet would
+                                  // take for a formula
   return texts;
 }
 
@@ -129,7 +130,8 @@ void expectJson(const Store& store) {
     std::size_t at = 0;
     Row::forEachMember([&]<auto Member>() {
       const std::string_view name = Row::columns()[at++].name;
-      EXPECT_EQ(jsonValue(found[name]), plainText(store, row.*Member)) << Row::kName << " " << count << " " << name;
+      EXPECT_EQ(jsonValue(found[name]), plainText(store, row.*Member))
+          << Row::kName << " " << count << " " << name;
     });
     EXPECT_EQ(found.get_object().value().size(), at);
   }
@@ -155,20 +157,33 @@ TEST(TableExport, EveryTableComesBackFromJson) {
 std::shared_ptr<const Store> logOf(const std::vector<std::string>& texts) {
   StoreBuilder builder;
   prof::TimeNs at = 0;
-  for (const std::string& text : texts) builder.append(prof::LogLine{.timeNs = ++at, .text = builder.intern(text)});
+  for (const std::string& text : texts)
+    builder.append(prof::LogLine{.timeNs = ++at, .text = builder.intern(text)});
   return builder.build();
 }
 
 TEST(TableExport, NoTextOfACsvFileIsAFormula) {
-  const std::vector<std::pair<std::string, std::string>> fields{
-      {"=SUM(A1)", "'=SUM(A1)"}, {"+1+1", "'+1+1"}, {"-x", "'-x"},  {"@cmd", "'@cmd"}, {"\t=1", "'\t=1"},
-      {"\r=1", "'\r=1"},         {"\n=1", "'\n=1"}, {"-", "'-"},    {"-1", "-1"},      {"=\"a\",b", "'=\"a\",b"},
-      {"-1.5e3", "-1.5e3"},      {"-inf", "-inf"},  {"a=b", "a=b"}, {"'=1", "'=1"},    {"", ""}};
+  const std::vector<std::pair<std::string, std::string>> fields{{"=SUM(A1)", "'=SUM(A1)"},
+                                                                {"+1+1", "'+1+1"},
+                                                                {"-x", "'-x"},
+                                                                {"@cmd", "'@cmd"},
+                                                                {"\t=1", "'\t=1"},
+                                                                {"\r=1", "'\r=1"},
+                                                                {"\n=1", "'\n=1"},
+                                                                {"-", "'-"},
+                                                                {"-1", "-1"},
+                                                                {"=\"a\",b", "'=\"a\",b"},
+                                                                {"-1.5e3", "-1.5e3"},
+                                                                {"-inf", "-inf"},
+                                                                {"a=b", "a=b"},
+                                                                {"'=1", "'=1"},
+                                                                {"", ""}};
   std::vector<std::string> texts;
   for (const auto& [text, field] : fields) texts.push_back(text);
   const auto records = csvRecords(tableText(*logOf(texts), "log", Format::Csv));
   ASSERT_EQ(records.size(), fields.size() + 1);
-  for (std::size_t i = 0; i < fields.size(); ++i) EXPECT_EQ(records[i + 1].back(), fields[i].second);
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    EXPECT_EQ(records[i + 1].back(), fields[i].second);
 }
 
 TEST(TableExport, BytesThatAreNoUtf8StayInCsvAndAreReplacedInJson) {
@@ -183,7 +198,8 @@ TEST(TableExport, NumbersKeepEveryDigit) {
   StoreBuilder builder;
   const std::vector<double> values{0.1, 1e300, -2.5e-7, 1234567890123456.0, 0};
   prof::TimeNs at = 0;
-  for (const double value : values) builder.append(prof::CounterSample{.timeNs = ++at, .value = value});
+  for (const double value : values)
+    builder.append(prof::CounterSample{.timeNs = ++at, .value = value});
   builder.append(prof::Kernel{.startNs = -5, .correlation = UINT64_MAX});
   const auto store = builder.build();
   const auto records = csvRecords(tableText(*store, "counter_sample", Format::Csv));
@@ -230,17 +246,20 @@ TEST(TableExport, FormatsAreKnownByNameAndEnding) {
     const char* path;
     std::optional<Format> format;
   };
-  for (const Case& one : {Case{"a.lcn", Format::Lcn}, Case{"a.json", Format::Chrome}, Case{"a.json.gz", Format::Chrome},
-                          Case{"dir.csv/a.pftrace", Format::Perfetto}, Case{"a.perfetto-trace.zst", Format::Perfetto},
-                          Case{"a.speedscope.json", Format::Speedscope}, Case{"a.folded.gz", Format::Folded},
-                          Case{"a.csv", Format::Csv}, Case{"a.sqlite", Format::Nsys}, Case{"a.gz", std::nullopt},
-                          Case{".gz", std::nullopt}, Case{"a.csv.txt", std::nullopt}, Case{"csv", std::nullopt},
-                          Case{"", std::nullopt}, Case{"A.CSV", std::nullopt}}) {
+  for (const Case& one :
+       {Case{"a.lcn", Format::Lcn}, Case{"a.json", Format::Chrome},
+        Case{"a.json.gz", Format::Chrome}, Case{"dir.csv/a.pftrace", Format::Perfetto},
+        Case{"a.perfetto-trace.zst", Format::Perfetto},
+        Case{"a.speedscope.json", Format::Speedscope}, Case{"a.folded.gz", Format::Folded},
+        Case{"a.csv", Format::Csv}, Case{"a.sqlite", Format::Nsys}, Case{"a.gz", std::nullopt},
+        Case{".gz", std::nullopt}, Case{"a.csv.txt", std::nullopt}, Case{"csv", std::nullopt},
+        Case{"", std::nullopt}, Case{"A.CSV", std::nullopt}}) {
     EXPECT_EQ(formatOf(one.path), one.format) << one.path;
   }
   std::istringstream names{std::string(formatNames())};
   std::size_t count = 0;
-  for (std::string name; std::getline(names >> std::ws, name, ','); ++count) EXPECT_TRUE(formatNamed(name)) << name;
+  for (std::string name; std::getline(names >> std::ws, name, ','); ++count)
+    EXPECT_TRUE(formatNamed(name)) << name;
   EXPECT_EQ(count, 8U);
   std::istringstream endings{std::string(formatEndings())};
   for (std::string ending; std::getline(endings >> std::ws, ending, ',');)

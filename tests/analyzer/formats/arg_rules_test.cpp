@@ -60,7 +60,8 @@ TEST(ArgRules, AKeyRepeatsAColumnOnlyOfTheTablesThatHaveIt) {
   for (const auto& [key, tables, rule] : cases) {
     for (std::size_t i = 0; i < kArgTables; ++i) {
       const auto table = static_cast<ArgTable>(i);
-      EXPECT_EQ(argRule(table, key), tables.contains(table) ? rule : ArgRule::None) << key << " of table " << i;
+      EXPECT_EQ(argRule(table, key), tables.contains(table) ? rule : ArgRule::None)
+          << key << " of table " << i;
     }
   }
 }
@@ -101,7 +102,8 @@ TEST(ArgRules, EachRuleWritesItsOwnColumn) {
                {ArgRule::EventId, "19"},
                {ArgRule::Text, "[[2, 3]]"},
                {ArgRule::Name, R"("Stream \"7\"\n")"}};
-  for (const auto& [rule, json] : cases) EXPECT_EQ(rendered(rule, source), json) << static_cast<int>(rule);
+  for (const auto& [rule, json] : cases)
+    EXPECT_EQ(rendered(rule, source), json) << static_cast<int>(rule);
 }
 
 TEST(ArgRules, AValueIsAppendedToWhatIsThere) {
@@ -111,44 +113,63 @@ TEST(ArgRules, AValueIsAppendedToWhatIsThere) {
 }
 
 TEST(ArgRules, FreedBytesAreNegative) {
-  EXPECT_EQ(rendered(ArgRule::SignedBytes, {.bytes = 4096, .freed = true, .text = {}, .name = {}}), "-4096");
-  EXPECT_EQ(rendered(ArgRule::Bytes, {.bytes = 4096, .freed = true, .text = {}, .name = {}}), "4096") << "of a copy";
+  EXPECT_EQ(rendered(ArgRule::SignedBytes, {.bytes = 4096, .freed = true, .text = {}, .name = {}}),
+            "-4096");
+  EXPECT_EQ(rendered(ArgRule::Bytes, {.bytes = 4096, .freed = true, .text = {}, .name = {}}),
+            "4096")
+      << "of a copy";
 }
 
 TEST(ArgRules, NumbersKeepAllTheirDigits) {
   EXPECT_EQ(rendered(ArgRule::Correlation, {.correlation = UINT64_MAX, .text = {}, .name = {}}),
             "18446744073709551615");
-  EXPECT_EQ(rendered(ArgRule::Address, {.address = 140'737'488'355'327, .text = {}, .name = {}}), "140737488355327");
-  EXPECT_EQ(rendered(ArgRule::Payload, {.payload = static_cast<std::uint64_t>(-5), .text = {}, .name = {}}), "-5")
+  EXPECT_EQ(rendered(ArgRule::Address, {.address = 140'737'488'355'327, .text = {}, .name = {}}),
+            "140737488355327");
+  EXPECT_EQ(rendered(ArgRule::Payload,
+                     {.payload = static_cast<std::uint64_t>(-5), .text = {}, .name = {}}),
+            "-5")
       << "a number with a sign";
 }
 
 TEST(ArgRules, BandwidthIsBytesInEachNanosecond) {
-  EXPECT_EQ(rendered(ArgRule::Bandwidth, {.bytes = 3000, .durNs = 2000, .text = {}, .name = {}}), "1.5");
+  EXPECT_EQ(rendered(ArgRule::Bandwidth, {.bytes = 3000, .durNs = 2000, .text = {}, .name = {}}),
+            "1.5");
   for (const std::int64_t length : {0, -1}) {
-    EXPECT_EQ(std::stod(rendered(ArgRule::Bandwidth, {.bytes = 3000, .durNs = length, .text = {}, .name = {}})), 0)
+    EXPECT_EQ(std::stod(rendered(ArgRule::Bandwidth,
+                                 {.bytes = 3000, .durNs = length, .text = {}, .name = {}})),
+              0)
         << length;
   }
 }
 
 TEST(ArgRules, OccupancyIsCountedInSinglePrecisionAsKinetoDoes) {
-  const ArgSource source{.multiprocessors = 2, .grid = {3, 1, 1}, .block = {4, 2, 2}, .text = {}, .name = {}};
+  const ArgSource source{
+      .multiprocessors = 2, .grid = {3, 1, 1}, .block = {4, 2, 2}, .text = {}, .name = {}};
   EXPECT_EQ(rendered(ArgRule::BlocksPerSm, source), "1.5");
-  EXPECT_EQ(rendered(ArgRule::WarpsPerSm, source), "0.75");  // 1.5 blocks of 16 threads, which are half a warp
-  EXPECT_EQ(rendered(ArgRule::BlocksPerSm, {.multiprocessors = 3, .grid = {1, 1, 1}, .text = {}, .name = {}}),
+  EXPECT_EQ(rendered(ArgRule::WarpsPerSm, source),
+            "0.75");  // 1.5 blocks of 16 threads, which are half a warp
+  EXPECT_EQ(rendered(ArgRule::BlocksPerSm,
+                     {.multiprocessors = 3, .grid = {1, 1, 1}, .text = {}, .name = {}}),
             "0.33333334");
-  EXPECT_EQ(
-      std::stof(rendered(ArgRule::BlocksPerSm, {.multiprocessors = 0, .grid = {3, 1, 1}, .text = {}, .name = {}})), 0);
-  EXPECT_EQ(std::stof(rendered(ArgRule::WarpsPerSm,
-                               {.multiprocessors = 0, .grid = {3, 1, 1}, .block = {32, 1, 1}, .text = {}, .name = {}})),
+  EXPECT_EQ(std::stof(rendered(ArgRule::BlocksPerSm,
+                               {.multiprocessors = 0, .grid = {3, 1, 1}, .text = {}, .name = {}})),
             0);
+  EXPECT_EQ(
+      std::stof(rendered(
+          ArgRule::WarpsPerSm,
+          {.multiprocessors = 0, .grid = {3, 1, 1}, .block = {32, 1, 1}, .text = {}, .name = {}})),
+      0);
 }
 
 TEST(ArgRules, AGridThatNoDeviceHasDoesNotWrapAround) {
-  // (2^32 - 1)^3 is beyond 64 bits; 2^22 · 2^22 · 2^22 = 2^66 would be 4 times 2^64 and come out as 0.
+  // (2^32 - 1)^3 is beyond 64 bits; 2^22 · 2^22 · 2^22 = 2^66 would be 4 times 2^64 and come out as
+  // 0.
   for (const std::uint32_t side : {UINT32_MAX, 1U << 22}) {
-    const ArgSource source{
-        .multiprocessors = 1, .grid = {side, side, side}, .block = {1, 1, 1}, .text = {}, .name = {}};
+    const ArgSource source{.multiprocessors = 1,
+                           .grid = {side, side, side},
+                           .block = {1, 1, 1},
+                           .text = {},
+                           .name = {}};
     EXPECT_EQ(std::stof(rendered(ArgRule::BlocksPerSm, source)), 0x1p63F) << side;
   }
 }

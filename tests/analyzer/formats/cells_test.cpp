@@ -43,7 +43,8 @@ TEST(Cells, NumbersStayNumbers) {
 }
 
 TEST(Cells, AJsonTextShowsWhatATerminalObeys) {
-  EXPECT_EQ(jsonText("a\x1b\x7f\xc2\x9b\u202e\"\xff\u00e9"), "\"a\\u001b\\u007f\\u009b\\u202e\\\"\uFFFD\u00e9\"");
+  EXPECT_EQ(jsonText("a\x1b\x7f\xc2\x9b\u202e\"\xff\u00e9"),
+            "\"a\\u001b\\u007f\\u009b\\u202e\\\"\uFFFD\u00e9\"");
 }
 
 }  // namespace

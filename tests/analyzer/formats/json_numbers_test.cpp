@@ -66,11 +66,12 @@ TEST(JsonNumbers, AnyOtherByteAtAnyPlaceMakesNoInteger) {
 }
 
 TEST(JsonNumbers, RealNumbersAreThoseOfJson) {
-  for (const auto& [token, value] : {std::pair("0", 0.0), {"-1.5", -1.5}, {"1e5", 1e5}, {"2.5E-3", 2.5e-3}}) {
+  for (const auto& [token, value] :
+       {std::pair("0", 0.0), {"-1.5", -1.5}, {"1e5", 1e5}, {"2.5E-3", 2.5e-3}}) {
     EXPECT_EQ(numberOf(token), value) << token;
   }
-  for (const char* token :
-       {"", "-", "+1", ".5", "-.5", "inf", "-inf", "nan", "-nan", "Infinity", "0x10", "1.5x", "1 ", " 1", "1e999"}) {
+  for (const char* token : {"", "-", "+1", ".5", "-.5", "inf", "-inf", "nan", "-nan", "Infinity",
+                            "0x10", "1.5x", "1 ", " 1", "1e999"}) {
     EXPECT_EQ(numberOf(token), std::nullopt) << token;
   }
 }
@@ -91,7 +92,8 @@ TEST(JsonNumbers, NamesOfWhatJsonHasNoNumberForAreKnown) {
 TEST(JsonNumbers, AreWrittenSoThatTheyComeBack) {
   std::mt19937_64 random(2);
   for (int round = 0; round < 300; ++round) {
-    const double number = std::ldexp(static_cast<double>(random()), static_cast<int>(random() % 2000) - 1060);
+    const double number =
+        std::ldexp(static_cast<double>(random()), static_cast<int>(random() % 2000) - 1060);
     std::string out;
     appendNumber(out, number);
     ASSERT_EQ(numberOf(out), number) << out;
@@ -147,8 +149,8 @@ TEST(JsonNumbers, MicrosecondsOfAnyLengthAreCutAtTheNanosecond) {
 }
 
 TEST(JsonNumbers, AMomentThatIsNoNumberIsNone) {
-  for (const char* token : {"", "-", ".5", "1.2.3", "1,5", "1.5x", "\"\"", "\"1", "abc.def", "12a.456", "123.4 6",
-                            "--1.000", "NaN", "null"}) {
+  for (const char* token : {"", "-", ".5", "1.2.3", "1,5", "1.5x", "\"\"", "\"1", "abc.def",
+                            "12a.456", "123.4 6", "--1.000", "NaN", "null"}) {
     EXPECT_FALSE(nanosecondsOf(token).has_value()) << token;
   }
   EXPECT_EQ(nanosecondsOf("1.5e3")->value, 1'500'000);
@@ -164,8 +166,8 @@ TEST(JsonNumbers, TriplesMayHaveSpacesAndHoldNothingElse) {
   std::uint32_t out[3] = {};
   EXPECT_TRUE(tripleOf("[0, 4294967295, 0]", out));
   EXPECT_EQ(out[1], UINT32_MAX);
-  for (const char* token : {"", "[", "[]", "1,2,3", "[1,2,3", "[1,2,3] ", "[1,2,3]]", "[1 2 3]", "[1,2,3,]", "[,,]",
-                            "[1,2,4294967296]", "[1.5,2,3]", "[\"1\",2,3]"}) {
+  for (const char* token : {"", "[", "[]", "1,2,3", "[1,2,3", "[1,2,3] ", "[1,2,3]]", "[1 2 3]",
+                            "[1,2,3,]", "[,,]", "[1,2,4294967296]", "[1.5,2,3]", "[\"1\",2,3]"}) {
     EXPECT_FALSE(tripleOf(token, out)) << token;
   }
 }

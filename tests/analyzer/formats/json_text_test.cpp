@@ -14,7 +14,8 @@ std::int64_t ns(std::string_view token) {
 TEST(JsonText, MicrosecondsBecomeNanosecondsExactly) {
   EXPECT_EQ(ns("1695835543008415"), 1695835543008415000);
   EXPECT_EQ(ns("4203669604595.407"), 4203669604595407);
-  EXPECT_EQ(ns("1735632364203669.001"), 1735632364203669001);  // a double would lose the last digits
+  EXPECT_EQ(ns("1735632364203669.001"),
+            1735632364203669001);  // a double would lose the last digits
   EXPECT_EQ(ns("68.0"), 68000);
   EXPECT_EQ(ns("0.5"), 500);
   EXPECT_EQ(ns("-1.25"), -1250);
@@ -32,15 +33,16 @@ TEST(JsonText, AFinerFractionIsReported) {
 
 TEST(JsonText, AMomentThatNoClockShowsIsNone) {
   EXPECT_EQ(nanosecondsOf("2305843009213693.952")->value, kFarthestNs);
-  for (const auto* far :
-       {"2305843009213693.953", "2305843009213694", "9999999999999999", "-9223372036854775", "3e15"}) {
+  for (const auto* far : {"2305843009213693.953", "2305843009213694", "9999999999999999",
+                          "-9223372036854775", "3e15"}) {
     EXPECT_FALSE(nanosecondsOf(far).has_value()) << far;
   }
 }
 
 TEST(JsonText, EscapesAreResolvedAndWritten) {
   std::string scratch;
-  EXPECT_EQ(textOf(R"("a\"b\\c\n\u00e9\ud83d\ude00")", scratch), "a\"b\\c\n\xc3\xa9\xf0\x9f\x98\x80");
+  EXPECT_EQ(textOf(R"("a\"b\\c\n\u00e9\ud83d\ude00")", scratch),
+            "a\"b\\c\n\xc3\xa9\xf0\x9f\x98\x80");
   EXPECT_EQ(textOf(R"("\ud83d")", scratch), "\xef\xbf\xbd");
   std::string quoted;
   appendQuoted(quoted, "a\"b\\c\n\x01");
@@ -49,7 +51,8 @@ TEST(JsonText, EscapesAreResolvedAndWritten) {
 }
 
 TEST(JsonText, TellsJsonFromWhatIsNot) {
-  for (const auto* good : {"[]", "[[64, 3], [], -1.5e3]", R"({"a": {"b": [true, null]}})", "\"x\""}) {
+  for (const auto* good :
+       {"[]", "[[64, 3], [], -1.5e3]", R"({"a": {"b": [true, null]}})", "\"x\""}) {
     EXPECT_TRUE(isValid(good)) << good;
   }
   for (const auto* bad : {"", "[1 2]", "{\"a\" 1}", "[1,]", "{a: 1}", "tru", "[\"x]", "[1]]"}) {
@@ -61,8 +64,9 @@ TEST(JsonText, TellsJsonFromWhatIsNot) {
 TEST(JsonText, AValueIsJsonByTheStandard) {
   for (const auto* good : {"0", "-0.5", "1e5", "1E+05", "[1.5, \"\\u00e9\\/\"]", "\"é\""})
     EXPECT_TRUE(isValid(good)) << good;
-  for (const auto* bad : {"1.", "+7", "007", "-01", ".5", "-", "1e", "0x1F", "NaN", "[1.]", "\"\\x\"", "\"\\u12\"",
-                          "\"a\nb\"", "\"\xff\"", "\"\xc3\"", "{\"\xff\": 1}"}) {
+  for (const auto* bad :
+       {"1.", "+7", "007", "-01", ".5", "-", "1e", "0x1F", "NaN", "[1.]", "\"\\x\"", "\"\\u12\"",
+        "\"a\nb\"", "\"\xff\"", "\"\xc3\"", "{\"\xff\": 1}"}) {
     EXPECT_FALSE(isValid(bad)) << bad;
   }
 }

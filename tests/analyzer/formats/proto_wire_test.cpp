@@ -36,7 +36,8 @@ Content readAll(std::string_view message) {
   while (reader.next(field)) {
     if (!content.fields.empty()) content.fields += ' ';
     content.fields += std::to_string(field.number) + '=';
-    content.fields += field.wire == Wire::Bytes ? std::string(field.bytes) : std::to_string(field.value);
+    content.fields +=
+        field.wire == Wire::Bytes ? std::string(field.bytes) : std::to_string(field.value);
   }
   content.malformed = reader.malformed();
   EXPECT_FALSE(reader.next(field)) << "an end is for good";
@@ -57,7 +58,8 @@ TEST(ProtoWire, VarintsOfEveryLengthComeBackAndLeaveWhatFollows) {
   std::mt19937_64 random(1);
   for (int bits = 0; bits <= 64; ++bits) {
     for (const std::uint64_t noise : {std::uint64_t{0}, UINT64_MAX, std::uint64_t{random()}}) {
-      const std::uint64_t value = bits == 0 ? 0 : (noise >> 1 | std::uint64_t{1} << 63) >> (64 - bits);
+      const std::uint64_t value =
+          bits == 0 ? 0 : (noise >> 1 | std::uint64_t{1} << 63) >> (64 - bits);
       const std::string bytes = varint(value) + "rest";
       std::string_view from = bytes;
       std::uint64_t read = 99;
@@ -70,8 +72,8 @@ TEST(ProtoWire, VarintsOfEveryLengthComeBackAndLeaveWhatFollows) {
 
 TEST(ProtoWire, AVarintThatDoesNotEndIsNone) {
   std::uint64_t value = 0;
-  for (const std::string& bytes : {std::string(), std::string("\x80"), std::string("\xff\xff"), std::string(9, '\xff'),
-                                   std::string(10, '\xff') + '\x01'}) {
+  for (const std::string& bytes : {std::string(), std::string("\x80"), std::string("\xff\xff"),
+                                   std::string(9, '\xff'), std::string(10, '\xff') + '\x01'}) {
     std::string_view from = bytes;
     EXPECT_FALSE(takeVarint(from, value)) << bytes.size();
     EXPECT_EQ(from.size(), bytes.size()) << "nothing is taken";
@@ -112,12 +114,14 @@ TEST(ProtoWire, ANumberHasNoBytesOfTheFieldBefore) {
   EXPECT_TRUE(field.bytes.empty());
 }
 
-/// However a message is cut, the fields before the cut are there, and only a cut between fields is a whole message.
+/// However a message is cut, the fields before the cut are there, and only a cut between fields is
+/// a whole message.
 TEST(ProtoWire, AMessageThatIsCutOffGivesItsCompleteFieldsAndIsMalformed) {
   std::string message;
   std::vector<std::pair<std::size_t, std::string>> boundaries{{0, ""}};
   const auto end = [&](const std::string& field) {
-    boundaries.emplace_back(message.size(), boundaries.back().second + (boundaries.size() > 1 ? " " : "") + field);
+    boundaries.emplace_back(message.size(),
+                            boundaries.back().second + (boundaries.size() > 1 ? " " : "") + field);
   };
   putNumber(message, 300, 70'000);
   end("300=70000");
@@ -139,10 +143,11 @@ TEST(ProtoWire, AMessageThatIsCutOffGivesItsCompleteFieldsAndIsMalformed) {
 TEST(ProtoWire, BytesThatAreNoMessageAreMalformed) {
   const std::string tooLong = std::string("\x0a") + varint(UINT64_MAX) + "x";
   const std::string tagTooLarge = varint(std::uint64_t{1} << 32 | 8) + "\x01";
-  for (const std::string_view message : {"\x00\x01"sv,  // number 0
-                                         "\x07\x01"sv, "\x0b\x0c"sv, "\x0c"sv, "\x0e\x01"sv,
-                                         "\x0f\x01"sv,  // wire types 7 of number 0, then 3, 4, 6 and 7
-                                         "\x0a\x02x"sv, std::string_view(tooLong), std::string_view(tagTooLarge)}) {
+  for (const std::string_view message :
+       {"\x00\x01"sv,  // number 0
+        "\x07\x01"sv, "\x0b\x0c"sv, "\x0c"sv, "\x0e\x01"sv,
+        "\x0f\x01"sv,  // wire types 7 of number 0, then 3, 4, 6 and 7
+        "\x0a\x02x"sv, std::string_view(tooLong), std::string_view(tagTooLarge)}) {
     const Content content = readAll(message);
     EXPECT_TRUE(content.malformed) << static_cast<int>(message[0]);
     EXPECT_EQ(content.fields, "");
@@ -150,9 +155,13 @@ TEST(ProtoWire, BytesThatAreNoMessageAreMalformed) {
 }
 
 TEST(ProtoWire, RealNumbersAreReadByTheirWidth) {
-  Field field{.number = 1, .wire = Wire::Fixed32, .value = std::bit_cast<std::uint32_t>(-1.5F), .bytes = {}};
+  Field field{.number = 1,
+              .wire = Wire::Fixed32,
+              .value = std::bit_cast<std::uint32_t>(-1.5F),
+              .bytes = {}};
   EXPECT_EQ(field.real(), -1.5);
-  field = {.number = 1, .wire = Wire::Fixed64, .value = std::bit_cast<std::uint64_t>(0.1), .bytes = {}};
+  field = {
+      .number = 1, .wire = Wire::Fixed64, .value = std::bit_cast<std::uint64_t>(0.1), .bytes = {}};
   EXPECT_EQ(field.real(), 0.1);
   field = {.number = 1, .wire = Wire::Varint, .value = UINT64_MAX, .bytes = {}};
   EXPECT_EQ(field.signedValue(), -1);

@@ -38,7 +38,8 @@ Row rowOfLimits(int nth) {
     } else if constexpr (std::is_enum_v<T>) {
       value = static_cast<T>(which == 0 ? 255 : which);
     } else {
-      const T values[] = {std::numeric_limits<T>::max(), std::numeric_limits<T>::min(), T(100), T(-1)};
+      const T values[] = {std::numeric_limits<T>::max(), std::numeric_limits<T>::min(), T(100),
+                          T(-1)};
       value = values[which];
     }
   });
@@ -68,9 +69,11 @@ TEST(PerfettoSchema, RowsOfEveryTableComeBackWithTheLimitsOfTheirTypes) {
 }
 
 TEST(PerfettoSchema, ColumnsThatAnOlderWriterDidNotHaveStayAsTheyAre) {
-  const std::string columns("\x0e\x02\x03\x04", 4);  // zigzag of 7, then numbers of texts and a thread
+  const std::string columns("\x0e\x02\x03\x04",
+                            4);  // zigzag of 7, then numbers of texts and a thread
   for (std::size_t count = 0; count <= columns.size(); ++count) {
-    prof::Mark row{.timeNs = -1, .thread = prof::ThreadId(91), .domain = prof::StringId(92), .payload = 93};
+    prof::Mark row{
+        .timeNs = -1, .thread = prof::ThreadId(91), .domain = prof::StringId(92), .payload = 93};
     perfetto::takeRow(std::string_view(columns).substr(0, count), row);
     EXPECT_EQ(row.timeNs, count > 0 ? 7 : -1);
     EXPECT_EQ(row.thread, prof::ThreadId(count > 1 ? 2 : 91));
@@ -107,7 +110,8 @@ TEST(OwnColumns, AreKnownByTheirWholeNames) {
 TEST(OwnColumns, CanBeFilled) {
   prof::Memset row{.startNs = 3, .bytes = 4};
   std::uint64_t next = 10;
-  forEachOwnColumn(row, [&]<class T>(T& value, std::string_view) { value = static_cast<T>(next++); });
+  forEachOwnColumn(row,
+                   [&]<class T>(T& value, std::string_view) { value = static_cast<T>(next++); });
   EXPECT_EQ(row.value, 10U);
   EXPECT_EQ(static_cast<int>(row.memoryKind), 11);
   EXPECT_EQ(row.flags, 12);
@@ -136,8 +140,10 @@ TEST(NsysSchema, LabelsStandAtTheirNumbers) {
   EXPECT_EQ(nsys::kMemoryKinds[1].label, "Pinned");
   EXPECT_EQ(nsys::kMemoryKindOf[6], prof::MemoryKind::ManagedStatic);
   EXPECT_EQ(nsys::kMemoryKinds[6].label, "Managed Static");
-  EXPECT_EQ(nsys::kCopyKinds[static_cast<std::size_t>(prof::CopyKind::DeviceToHost)].label, "Device-to-Host");
-  EXPECT_EQ(nsys::kCopyKinds[static_cast<std::size_t>(prof::CopyKind::PeerToPeer)].label, "Peer-to-Peer");
+  EXPECT_EQ(nsys::kCopyKinds[static_cast<std::size_t>(prof::CopyKind::DeviceToHost)].label,
+            "Device-to-Host");
+  EXPECT_EQ(nsys::kCopyKinds[static_cast<std::size_t>(prof::CopyKind::PeerToPeer)].label,
+            "Peer-to-Peer");
 }
 
 }  // namespace

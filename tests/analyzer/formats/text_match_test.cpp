@@ -12,7 +12,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// True when the whole text is of the pattern, by trying every length for each star. All in small letters.
+/// True when the whole text is of the pattern, by trying every length for each star. All in small
+/// letters.
 bool isWholly(std::string_view text, std::string_view pattern) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] == '*') {
@@ -68,12 +69,13 @@ TEST(TextMatch, PatternsMatchAsTryingEveryLengthDoes) {
 
 TEST(CommunicationName, LibrariesAreKnownAnywhereAndOperationsAtTheBegin) {
   for (const char* name :
-       {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", "void vllm::cross_device_reduce_1stage<half>", "gloo:all_reduce",
-        "RCCL_kernel", "AllReduce", "all_gather_into_tensor", "alltoallv", "comm.step", "multimem_all_reduce"}) {
+       {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", "void vllm::cross_device_reduce_1stage<half>",
+        "gloo:all_reduce", "RCCL_kernel", "AllReduce", "all_gather_into_tensor", "alltoallv",
+        "comm.step", "multimem_all_reduce"}) {
     EXPECT_TRUE(isCommunicationKernel(name)) << name;
   }
-  for (const char* name :
-       {"", "ampere_sgemm_128x64", "my_allreduce", "reduce_kernel<512>", "comm", "scatter_add", "allreduc"}) {
+  for (const char* name : {"", "ampere_sgemm_128x64", "my_allreduce", "reduce_kernel<512>", "comm",
+                           "scatter_add", "allreduc"}) {
     EXPECT_FALSE(isCommunicationKernel(name)) << name;
   }
 }
@@ -83,13 +85,16 @@ TEST(CommunicationName, AKernelLosesItsLibrarysPrefixOnce) {
   EXPECT_EQ(withoutLibrary("ncclKernel_AllReduce_TREE"), "AllReduce_TREE");
   EXPECT_EQ(withoutLibrary("ncclKernel_ncclKernel_x"), "ncclKernel_x");
   EXPECT_EQ(withoutLibrary("ncclDevKernel_"), "");
-  for (const char* name : {"", "ncclDevKernel", "my_ncclKernel_x", "gemm"}) EXPECT_EQ(withoutLibrary(name), name);
+  for (const char* name : {"", "ncclDevKernel", "my_ncclKernel_x", "gemm"})
+    EXPECT_EQ(withoutLibrary(name), name);
 }
 
 TEST(CommunicationName, CallsThatBeginCommunicationAreKnownByTheirExactNames) {
-  for (const char* name : {"c10d::allreduce_", "ncclAllGather", "record_param_comms nccl:all_reduce", "allreduce"})
+  for (const char* name :
+       {"c10d::allreduce_", "ncclAllGather", "record_param_comms nccl:all_reduce", "allreduce"})
     EXPECT_TRUE(beginsCommunication(name)) << name;
-  for (const char* name : {"", "aten::mm", "AllReduce", "c10d"}) EXPECT_FALSE(beginsCommunication(name)) << name;
+  for (const char* name : {"", "aten::mm", "AllReduce", "c10d"})
+    EXPECT_FALSE(beginsCommunication(name)) << name;
 }
 
 }  // namespace

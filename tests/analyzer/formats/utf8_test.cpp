@@ -34,7 +34,8 @@ std::string randomBytes(std::mt19937& random) {
   for (std::uint32_t i = random() % 8; i > 0; --i) {
     const std::uint32_t code = random() % 3 == 0 ? random() % 0x2100 : random() % (kLastCode + 1);
     const std::string full = sequenceOf(code);
-    bytes += random() % 3 == 0 ? full.substr(random() % full.size()) : full.substr(0, 1 + random() % full.size());
+    bytes += random() % 3 == 0 ? full.substr(random() % full.size())
+                               : full.substr(0, 1 + random() % full.size());
   }
   return bytes;
 }
@@ -55,18 +56,24 @@ TEST(Utf8, TwoBytesAreACharacterOnlyInTheirRanges) {
     for (unsigned second = 0; second < 256; ++second) {
       const char text[] = {static_cast<char>(first), static_cast<char>(second)};
       const bool isPair = first >= 0xc2 && first <= 0xdf && second >= 0x80 && second <= 0xbf;
-      ASSERT_EQ(utf8SequenceLength({text, 2}), first < 0x80 ? 1U : isPair ? 2U : 0U) << first << " " << second;
+      ASSERT_EQ(utf8SequenceLength({text, 2}), first < 0x80 ? 1U
+                                               : isPair     ? 2U
+                                                            : 0U)
+          << first << " " << second;
     }
   }
 }
 
 TEST(Utf8, LongWaysToWriteACharacterAndWhatIsBehindTheLastOneAreNone) {
-  for (const char* text : {"\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xf0\x80\x80\x80",
-                           "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff\xff\xff\xff"}) {
+  for (const char* text :
+       {"\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xf0\x80\x80\x80",
+        "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff\xff\xff\xff"}) {
     EXPECT_EQ(utf8SequenceLength(text), 0U) << text;
   }
-  for (const char* text : {"\xe0\xa0\x80", "\xed\x9f\xbf", "\xef\xbf\xbf"}) EXPECT_EQ(utf8SequenceLength(text), 3U);
-  for (const char* text : {"\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) EXPECT_EQ(utf8SequenceLength(text), 4U);
+  for (const char* text : {"\xe0\xa0\x80", "\xed\x9f\xbf", "\xef\xbf\xbf"})
+    EXPECT_EQ(utf8SequenceLength(text), 3U);
+  for (const char* text : {"\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
+    EXPECT_EQ(utf8SequenceLength(text), 4U);
   EXPECT_EQ(codeOf("\xf4\x8f\xbf\xbf"), kLastCode);
 }
 
@@ -97,8 +104,8 @@ TEST(Utf8, UnseenAreControlsMarksOfDirectionAndLineSeparators) {
   std::vector<std::uint32_t> unseen;
   for (std::uint32_t code = 0; code < 32; ++code) unseen.push_back(code);
   for (std::uint32_t code = 127; code < 160; ++code) unseen.push_back(code);
-  for (const std::uint32_t code :
-       {0x61c, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069})
+  for (const std::uint32_t code : {0x61c, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202b, 0x202c,
+                                   0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069})
     unseen.push_back(code);
   std::vector<std::uint32_t> found;
   for (std::uint32_t code = 0; code <= kLastCode; ++code) {

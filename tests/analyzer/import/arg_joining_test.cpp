@@ -32,11 +32,13 @@ class JoinedArgs {
   }
   void value(std::string_view key, std::uint32_t set, std::uint64_t number,
              prof::ArgScope scope = prof::ArgScope::Argument) {
-    builder.append(prof::Arg{prof::ArgSetId(set), scope, builder.intern(key), prof::ArgType::I64, number});
+    builder.append(
+        prof::Arg{prof::ArgSetId(set), scope, builder.intern(key), prof::ArgType::I64, number});
   }
   void join(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs) {
     std::vector<ArgJoin> joins;
-    for (const auto& [from, to] : pairs) joins.push_back({prof::ArgSetId(from), prof::ArgSetId(to)});
+    for (const auto& [from, to] : pairs)
+      joins.push_back({prof::ArgSetId(from), prof::ArgSetId(to)});
     joinArgs(builder, joins);
   }
   /// "1: +a +b" of each set.
@@ -55,7 +57,8 @@ class JoinedArgs {
     std::vector<std::string> out;
     const auto& args = builder.columns<prof::Arg>();
     for (std::size_t i = 0; i < args.set.size(); ++i) {
-      out.push_back((args.scope[i] == prof::ArgScope::Field ? "." : "") + std::string(builder.text(args.key[i])) + " " +
+      out.push_back((args.scope[i] == prof::ArgScope::Field ? "." : "") +
+                    std::string(builder.text(args.key[i])) + " " +
                     std::to_string(args.set[i].value) + "=" + std::to_string(args.value[i]));
     }
     return out;
@@ -195,7 +198,8 @@ TEST(ArgJoining, RandomSetsJoinAsTheirNamesDo) {
     for (const char* key : {"a", "b", "c", "d"}) {
       for (std::uint32_t set = 1; set <= 10; ++set) {
         if (!sets[set].contains(key)) continue;
-        expected.push_back(key + (" " + std::to_string(set)) + "=" + std::to_string(sets[set][key]));
+        expected.push_back(key + (" " + std::to_string(set)) + "=" +
+                           std::to_string(sets[set][key]));
       }
     }
     EXPECT_EQ(args.values(), expected);

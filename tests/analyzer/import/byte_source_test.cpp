@@ -50,7 +50,8 @@ struct ReadBytes {
 };
 
 /// All bytes of a file, so many at a time; checks that only the last part is shorter.
-ReadBytes readBytes(std::string_view content, std::size_t part = 1 << 16, const prof::Budget& budget = {}) {
+ReadBytes readBytes(std::string_view content, std::size_t part = 1 << 16,
+                    const prof::Budget& budget = {}) {
   const test::TempFile file(".bin", content);
   const auto source = ByteSource::open(file.path(), budget);
   EXPECT_TRUE(source.ok());
@@ -116,14 +117,15 @@ TEST(ByteSource, PackedPiecesOneBehindTheOtherAreOneText) {
     std::string content;
     std::string_view text;
   };
-  const Case cases[] = {{gzipped(""), ""},
-                        {gzipped("ab") + gzipped("") + gzipped("cd"), "abcd"},
-                        {gzipped("ab") + std::string(700, '\0'), "ab"},
-                        {gzipped("ab") + std::string(3, '\0') + gzipped("cd"), "abcd"},
-                        {zstdOf(""), ""},
-                        {zstdOf("ab") + zstdOf("cd"), "abcd"},
-                        // A frame that readers skip: its number, 3 as its size, 3 bytes.
-                        {zstdOf("ab") + std::string("\x50\x2a\x4d\x18\x03\0\0\0xyz", 11) + zstdOf("cd"), "abcd"}};
+  const Case cases[] = {
+      {gzipped(""), ""},
+      {gzipped("ab") + gzipped("") + gzipped("cd"), "abcd"},
+      {gzipped("ab") + std::string(700, '\0'), "ab"},
+      {gzipped("ab") + std::string(3, '\0') + gzipped("cd"), "abcd"},
+      {zstdOf(""), ""},
+      {zstdOf("ab") + zstdOf("cd"), "abcd"},
+      // A frame that readers skip: its number, 3 as its size, 3 bytes.
+      {zstdOf("ab") + std::string("\x50\x2a\x4d\x18\x03\0\0\0xyz", 11) + zstdOf("cd"), "abcd"}};
   for (const Case& one : cases) {
     for (const std::size_t part : {1, 100}) {
       const ReadBytes read = readBytes(one.content, part);
@@ -138,13 +140,14 @@ TEST(ByteSource, PackedDataThatEndEarlyAreReadAsFarAsTheyGo) {
   for (const std::string& full : {gzipped(text), zstdOf(text), gzipped("ab") + gzipped(text)}) {
     for (std::size_t cut = 4; cut < full.size(); ++cut) {
       const ReadBytes read = readBytes(full.substr(0, cut), 50);
-      const bool isCompleteMember = full.size() > gzipped(text).size() && cut == gzipped("ab").size();
+      const bool isCompleteMember =
+          full.size() > gzipped(text).size() && cut == gzipped("ab").size();
       if (isCompleteMember) {
         EXPECT_EQ(read.problem, "");
         continue;
       }
-      EXPECT_EQ(read.problem,
-                "the compressed data ends early, after " + std::to_string(read.text.size()) + " bytes of text")
+      EXPECT_EQ(read.problem, "the compressed data ends early, after " +
+                                  std::to_string(read.text.size()) + " bytes of text")
           << cut;
       EXPECT_TRUE(text.starts_with(read.text) || ("ab" + text).starts_with(read.text)) << cut;
     }
@@ -163,16 +166,19 @@ TEST(ByteSource, DamageEndsTheReadingAndIsNamed) {
   header[4] |= 0x08;  // reserved, must be 0
   EXPECT_EQ(readBytes(header).problem, "the compressed data is damaged after 0 bytes of text");
   EXPECT_EQ(readBytes(zstdOf("some text") + "no frame").text, "some text");
-  EXPECT_THAT(readBytes(zstdOf("some text") + "no frame").problem, HasSubstr("is damaged after 9 bytes"));
+  EXPECT_THAT(readBytes(zstdOf("some text") + "no frame").problem,
+              HasSubstr("is damaged after 9 bytes"));
 }
 
 TEST(ByteSource, AWindowThatZstdDoesNotTakeUnaskedIsNamed) {
   // Magic number, descriptor, window of 2^(10 + n / 8) bytes, and a last block of nothing.
   const auto frame = [](int window) {
-    return std::string("\x28\xb5\x2f\xfd\0", 5) + static_cast<char>(window) + std::string("\x01\0\0", 3);
+    return std::string("\x28\xb5\x2f\xfd\0", 5) + static_cast<char>(window) +
+           std::string("\x01\0\0", 3);
   };
   EXPECT_EQ(readBytes(frame(17 * 8)).problem, "");
-  EXPECT_THAT(readBytes(frame(18 * 8)).problem, HasSubstr("needs a window of more than 128 MiB (zstd --long"));
+  EXPECT_THAT(readBytes(frame(18 * 8)).problem,
+              HasSubstr("needs a window of more than 128 MiB (zstd --long"));
 }
 
 TEST(ByteSource, ATextBeyondTheBudgetIsReadUpToIt) {
@@ -181,11 +187,14 @@ TEST(ByteSource, ATextBeyondTheBudgetIsReadUpToIt) {
   for (const auto pack : {gzipped, zstdOf}) {
     EXPECT_EQ(readBytes(pack(std::string(10'000, 'a')), 100, budget).problem, "");
     const ReadBytes read = readBytes(pack(std::string(20'000, 'a')), 100, budget);
-    EXPECT_THAT(read.problem, HasSubstr("is beyond the budget for a file of this size (--budget text=… raises it)"));
+    EXPECT_THAT(
+        read.problem,
+        HasSubstr("is beyond the budget for a file of this size (--budget text=… raises it)"));
     EXPECT_GE(read.text.size(), 10'000U);
     EXPECT_LE(read.text.size(), 10'100U);
   }
-  EXPECT_EQ(readBytes(std::string(20'000, 'a'), 100, budget).text.size(), 20'000U) << "it is not unpacked";
+  EXPECT_EQ(readBytes(std::string(20'000, 'a'), 100, budget).text.size(), 20'000U)
+      << "it is not unpacked";
 }
 
 TEST(ByteSource, ALargePackedFileMayUnpackToAHundredTimesItsSize) {
@@ -193,11 +202,14 @@ TEST(ByteSource, ALargePackedFileMayUnpackToAHundredTimesItsSize) {
   ASSERT_TRUE(budget.raise("text=1"));
   const std::string packed = zstdOf(noise(1000));
   EXPECT_EQ(readBytes(packed + zstdOf(std::string(50'000, 'a')), 100, budget).problem, "");
-  EXPECT_THAT(readBytes(packed + zstdOf(std::string(200'000, 'a')), 100, budget).problem, HasSubstr("budget"));
+  EXPECT_THAT(readBytes(packed + zstdOf(std::string(200'000, 'a')), 100, budget).problem,
+              HasSubstr("budget"));
 }
 
 TEST(ByteSource, OpensFilesOnly) {
-  const auto errorOf = [](const std::filesystem::path& path) { return ByteSource::open(path).error().message; };
+  const auto errorOf = [](const std::filesystem::path& path) {
+    return ByteSource::open(path).error().message;
+  };
   const test::TempDir folder;
   EXPECT_EQ(errorOf(folder.path()), folder.path().string() + ": is a folder; name a trace file");
   const auto pipe = folder / "pipe";

@@ -28,7 +28,8 @@ namespace {
 
 using namespace prof;
 
-std::shared_ptr<const Store> import(std::string_view text, std::size_t windowBytes = WindowSizes().windowBytes) {
+std::shared_ptr<const Store> import(std::string_view text,
+                                    std::size_t windowBytes = WindowSizes().windowBytes) {
   const test::TempFile file(".json", text);
   auto store = importChrome(file.path(), {}, {.windowBytes = windowBytes});
   EXPECT_TRUE(store.ok()) << (store.ok() ? "" : store.error().message);
@@ -46,20 +47,22 @@ TEST(ChromeImport, ManyArgumentsOfOneEventTakeNoLongerThanAsManyOfMany) {
   std::string args, events;
   for (int i = 0; i < kArguments; ++i) {
     args += fmt::format("{}\"arg{}\": {}", i > 0 ? ", " : "", i, i);
-    events +=
-        fmt::format(R"({}{{"ph": "X", "name": "e", "pid": 1, "tid": 1, "ts": {}, "dur": 1, "args": {{"own{}": 1}}}})",
-                    i > 0 ? ", " : "", i + 9, i);
+    events += fmt::format(
+        R"({}{{"ph": "X", "name": "e", "pid": 1, "tid": 1, "ts": {}, "dur": 1, "args": {{"own{}": 1}}}})",
+        i > 0 ? ", " : "", i + 9, i);
   }
   const auto begin = std::chrono::steady_clock::now();
   const auto one =
-      import(R"([{"ph": "X", "name": "e", "pid": 1, "tid": 1, "ts": 1, "dur": 5, "args": {)" + args + "}}]");
+      import(R"([{"ph": "X", "name": "e", "pid": 1, "tid": 1, "ts": 1, "dur": 5, "args": {)" +
+             args + "}}]");
   const auto many = import("[" + events + "]");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
   ASSERT_EQ(one->rows<Arg>(), static_cast<std::uint64_t>(kArguments));
   const Args read(*one);
   EXPECT_EQ(read.integer(one->row<Range>(0).args, "arg0"), 0);
   EXPECT_EQ(read.integer(one->row<Range>(0).args, "arg59999"), 59999);
-  EXPECT_TRUE(one->wholeText(read.shape(one->row<Range>(0).args)).ends_with("\n+arg59998\n+arg59999"));
+  EXPECT_TRUE(
+      one->wholeText(read.shape(one->row<Range>(0).args)).ends_with("\n+arg59998\n+arg59999"));
   EXPECT_EQ(Args(*many).integer(many->row<Range>(5).args, "own5"), 1);
 }
 
@@ -103,8 +106,13 @@ const char* const kKineto = R"JSON({
   ], "traceName": "x.json", "baseTimeNanoseconds": 1711964646000000000 })JSON";
 
 TEST(ChromeImport, LeavesOutEventsWithBareWordsAndNamesTheByte) {
-  const std::pair<std::string_view, std::size_t> bad[] = {
-      {"foo", 0}, {"truely", 0}, {"1x", 0}, {"-", 0}, {"0x10", 0}, {"[1, foo]", 4}, {R"({"deep": [bar]})", 10}};
+  const std::pair<std::string_view, std::size_t> bad[] = {{"foo", 0},
+                                                          {"truely", 0},
+                                                          {"1x", 0},
+                                                          {"-", 0},
+                                                          {"0x10", 0},
+                                                          {"[1, foo]", 4},
+                                                          {R"({"deep": [bar]})", 10}};
   for (const auto& [value, at] : bad) {
     for (const char* place : {"name", "pid", "ts", "dur", "other", "ph"}) {
       const std::string head = fmt::format(R"({{"traceEvents": [
@@ -117,14 +125,17 @@ TEST(ChromeImport, LeavesOutEventsWithBareWordsAndNamesTheByte) {
       EXPECT_EQ(store->rows<Range>(), 2U) << value << " as " << place;
       const auto warnings = store->warnings();
       ASSERT_EQ(warnings.size(), 1U) << value << " as " << place;
-      EXPECT_NE(warnings[0].find(fmt::format("byte {}: '", head.size() + at)), std::string::npos) << warnings[0];
-      EXPECT_NE(warnings[0].find("neither a string nor a number"), std::string::npos) << warnings[0];
+      EXPECT_NE(warnings[0].find(fmt::format("byte {}: '", head.size() + at)), std::string::npos)
+          << warnings[0];
+      EXPECT_NE(warnings[0].find("neither a string nor a number"), std::string::npos)
+          << warnings[0];
     }
   }
 }
 
 /// A [memory] event of a device.
-std::string memoryEvent(int ts, int bytes, int address, int allocated, int reserved, int device = 0) {
+std::string memoryEvent(int ts, int bytes, int address, int allocated, int reserved,
+                        int device = 0) {
   return fmt::format(
       R"(,
   {{"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event", "pid": 1, "tid": 1, "ts": {}, "args":
@@ -132,8 +143,8 @@ std::string memoryEvent(int ts, int bytes, int address, int allocated, int reser
       ts, bytes, address, device, allocated, reserved);
 }
 
-/// 10000 bytes are held before. 300 are taken at 20, 700 of those before are given back at 30, 300 at 40. The allocator
-/// holds 12000, takes 4000 at 30 and gives 6000 back at 40.
+/// 10000 bytes are held before. 300 are taken at 20, 700 of those before are given back at 30, 300
+/// at 40. The allocator holds 12000, takes 4000 at 30 and gives 6000 back at 40.
 std::string midTraining() {
   return R"({"traceEvents": [
   {"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 10, "dur": 50})" +
@@ -151,8 +162,8 @@ std::vector<std::string> allocationsOf(const Store& store) {
                                : row.action == MemoryAction::Free    ? 1
                                : row.action == MemoryAction::Reserve ? 2
                                                                      : 3;
-    out.push_back(fmt::format("{}: {} {} at {} {}", row.timeNs / 1000, kActions[action], row.bytes, row.address,
-                              store.text(row.op)));
+    out.push_back(fmt::format("{}: {} {} at {} {}", row.timeNs / 1000, kActions[action], row.bytes,
+                              row.address, store.text(row.op)));
   }
   return out;
 }
@@ -160,12 +171,13 @@ std::vector<std::string> allocationsOf(const Store& store) {
 TEST(ChromeImport, TotalsOfMemoryTellWhatWasHeldBefore) {
   const auto store = import(midTraining());
   ASSERT_NE(store, nullptr);
-  EXPECT_THAT(
-      allocationsOf(*store),
-      testing::UnorderedElementsAre(
-          "10: take 700 at 8192 held before the recording", "10: take 9300 at 0 held before the recording",
-          "10: reserve 12000 at 0 held before the recording", "20: take 300 at 4096 op", "30: give 700 at 8192 ",
-          "30: reserve 4000 at 0 Total Reserved", "40: give 300 at 4096 ", "40: release 6000 at 0 Total Reserved"));
+  EXPECT_THAT(allocationsOf(*store),
+              testing::UnorderedElementsAre(
+                  "10: take 700 at 8192 held before the recording",
+                  "10: take 9300 at 0 held before the recording",
+                  "10: reserve 12000 at 0 held before the recording", "20: take 300 at 4096 op",
+                  "30: give 700 at 8192 ", "30: reserve 4000 at 0 Total Reserved",
+                  "40: give 300 at 4096 ", "40: release 6000 at 0 Total Reserved"));
   const auto stats = memoryStats(*store, {}, Steps{}, Selection{});
   ASSERT_TRUE(stats);
   EXPECT_EQ(stats->peakBytes, 10300U);
@@ -181,15 +193,17 @@ TEST(ChromeImport, TotalsOfMemoryTellWhatWasHeldBefore) {
 
 TEST(ChromeImport, TotalsOfMemoryAreOfEachDeviceAndInTheOrderOfTime) {
   // The second device's events stand in the file before the first's, and in the wrong order.
-  const auto store = import(R"({"traceEvents": [
+  const auto store =
+      import(R"({"traceEvents": [
   {"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 10, "dur": 50})" +
-                            memoryEvent(50, 10, 512, 120, 0, 1) + memoryEvent(30, 10, 1024, 110, 0, 1) +
-                            memoryEvent(40, 5, 512, 5, 5000, 0) + "]}");
+             memoryEvent(50, 10, 512, 120, 0, 1) + memoryEvent(30, 10, 1024, 110, 0, 1) +
+             memoryEvent(40, 5, 512, 5, 5000, 0) + "]}");
   ASSERT_NE(store, nullptr);
   EXPECT_THAT(allocationsOf(*store),
               testing::UnorderedElementsAre("10: take 100 at 0 held before the recording",
-                                            "10: reserve 5000 at 0 held before the recording", "30: take 10 at 1024 op",
-                                            "40: take 5 at 512 op", "50: take 10 at 512 op"));
+                                            "10: reserve 5000 at 0 held before the recording",
+                                            "30: take 10 at 1024 op", "40: take 5 at 512 op",
+                                            "50: take 10 at 512 op"));
   const auto devices = deviceMemory(*store, {});
   ASSERT_TRUE(devices);
   ASSERT_EQ(devices->size(), 2U);
@@ -244,9 +258,11 @@ TEST(ChromeImport, NumbersThatJsonDoesNotHaveAreTextsInArguments) {
   const Args args(*store);
   EXPECT_EQ(store->text(store->row<Range>(0).name), "[1, NaN]") << "a name is what it is";
   const std::pair<std::string_view, std::string_view> expected[] = {
-      {"a", "NaN"}, {"b", "-Infinity"},   {"c", R"([1, "NaN"])"}, {"d", R"({"NaN": "-Infinity", "x\"NaN": "NaN"})"},
-      {"e", "NaN"}, {"f", R"("[1, 2,]")"}};
-  for (const auto& [key, value] : expected) EXPECT_EQ(args.text(store->row<Range>(0).args, key), value) << key;
+      {"a", "NaN"},           {"b", "-Infinity"},
+      {"c", R"([1, "NaN"])"}, {"d", R"({"NaN": "-Infinity", "x\"NaN": "NaN"})"},
+      {"e", "NaN"},           {"f", R"("[1, 2,]")"}};
+  for (const auto& [key, value] : expected)
+    EXPECT_EQ(args.text(store->row<Range>(0).args, key), value) << key;
   for (const auto& [key, value] : {expected[2], expected[5]}) {
     EXPECT_EQ(args.text(store->row<Range>(1).args, key), value) << key << ", the second time";
   }
@@ -256,14 +272,16 @@ TEST(ChromeImport, ValuesOfCountersThatAreNoNumbersAreCounted) {
   const std::string head = R"({"traceEvents": [
   {"ph": "C", "name": "loss", "pid": 1, "tid": 1, "ts": 1, "args": {"value": 2.5}},
   )";
-  const auto store = import(head + R"({"ph": "C", "name": "loss", "pid": 1, "tid": 1, "ts": 2, "args": {"value": NaN}},
+  const auto store = import(
+      head + R"({"ph": "C", "name": "loss", "pid": 1, "tid": 1, "ts": 2, "args": {"value": NaN}},
   {"ph": "C", "name": "loss", "pid": 1, "tid": 1, "ts": 3, "args": {"value": -Infinity, "other": "x"}},
   {"ph": "C", "name": "loss", "pid": 1, "tid": 1, "ts": 4, "args": {"value": 1.5}}]})",
-                            64);
+      64);
   EXPECT_EQ(store->rows<CounterSample>(), 2U);
   ASSERT_EQ(store->warnings().size(), 1U);
   EXPECT_NE(store->warnings()[0].find("3 values of counters are no numbers"), std::string::npos);
-  EXPECT_NE(store->warnings()[0].find(fmt::format("byte {}", head.size())), std::string::npos) << store->warnings()[0];
+  EXPECT_NE(store->warnings()[0].find(fmt::format("byte {}", head.size())), std::string::npos)
+      << store->warnings()[0];
 }
 
 TEST(ChromeImport, FillsATableForEachKind) {
@@ -364,10 +382,12 @@ TEST(ChromeImport, CollectivesOfTheHostAreTheCpusWorkOnQueuesOfTheirThreads) {
   for (std::uint64_t i = 0; i < store->rows<Kernel>(); ++i) {
     const auto row = store->row<Kernel>(i);
     if (store->text(row.name) == "gloo:all_reduce")
-      collectives.emplace_back(row.queue.value, row.startNs, row.correlation == 0 ? 0 : called.at(row.correlation));
+      collectives.emplace_back(row.queue.value, row.startNs,
+                               row.correlation == 0 ? 0 : called.at(row.correlation));
   }
   EXPECT_THAT(collectives, testing::ElementsAre(std::tuple(2, 1'063'000, 1'062'000),
-                                                std::tuple(3, 1'065'000, 1'064'000), std::tuple(3, 1'096'000, 0)));
+                                                std::tuple(3, 1'065'000, 1'064'000),
+                                                std::tuple(3, 1'096'000, 0)));
 }
 
 /// "name of the execution: name of its call", by start.
@@ -397,17 +417,21 @@ TEST(ChromeImport, ACollectiveOfTheHostIsOfTheFirstCallOfItsKind) {
   {{"ph": "X", "cat": "{}", "name": "{}", "pid": 10, "tid": {}, "ts": {}, "dur": 1}})",
                        category, name, thread, ts);
   };
-  const auto store = import(cpuOnly(
-      event("cpu_op", "c10d::allreduce_", 11, 1062) + event("cpu_op", "c10d::broadcast_", 11, 1064) +
-      event("cpu_op", "c10d::check_for_nan", 11, 1065) + event("cpu_op", "c10d::_reduce_scatter_base_", 11, 1066) +
-      event("cpu_op", "c10d::_allgather_base_", 11, 1068) +
-      // Collectives of two groups, so the broadcast does not wait for the reduction; and one that is executed as
-      // another kind.
-      event("user_annotation", "gloo:broadcast", 14, 1070) + event("user_annotation", "gloo:all_reduce", 15, 1072) +
-      event("user_annotation", "gloo:all_gather", 14, 1074) + event("user_annotation", "gloo:all_reduce", 15, 1076)));
+  const auto store = import(cpuOnly(event("cpu_op", "c10d::allreduce_", 11, 1062) +
+                                    event("cpu_op", "c10d::broadcast_", 11, 1064) +
+                                    event("cpu_op", "c10d::check_for_nan", 11, 1065) +
+                                    event("cpu_op", "c10d::_reduce_scatter_base_", 11, 1066) +
+                                    event("cpu_op", "c10d::_allgather_base_", 11, 1068) +
+                                    // Collectives of two groups, so the broadcast does not wait for
+                                    // the reduction; and one that is executed as another kind.
+                                    event("user_annotation", "gloo:broadcast", 14, 1070) +
+                                    event("user_annotation", "gloo:all_reduce", 15, 1072) +
+                                    event("user_annotation", "gloo:all_gather", 14, 1074) +
+                                    event("user_annotation", "gloo:all_reduce", 15, 1076)));
   ASSERT_NE(store, nullptr);
   EXPECT_THAT(collectivesOf(*store),
-              testing::ElementsAre("gloo:broadcast of c10d::broadcast_", "gloo:all_reduce of c10d::allreduce_",
+              testing::ElementsAre("gloo:broadcast of c10d::broadcast_",
+                                   "gloo:all_reduce of c10d::allreduce_",
                                    "gloo:all_gather of c10d::_allgather_base_",
                                    "gloo:all_reduce of c10d::_reduce_scatter_base_"));
 }
@@ -426,7 +450,9 @@ TEST(ChromeImport, OperatorsOfAMachineWithAGpuAreNoDevicesWork) {
   {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 10, "tid": 11, "ts": 1035, "dur": 2,
    "args": {"correlation": 5}})";
   EXPECT_EQ(import(cpuOnly(launch))->rows<Device>(), 0U);
-  EXPECT_EQ(import(cpuOnly("", R"("deviceProperties": [{"id": 0, "name": "A100"}],)"))->rows<Device>(), 0U);
+  EXPECT_EQ(
+      import(cpuOnly("", R"("deviceProperties": [{"id": 0, "name": "A100"}],)"))->rows<Device>(),
+      0U);
   EXPECT_EQ(import(cpuOnly("", R"("deviceProperties": [],)"))->rows<Device>(), 1U);
 }
 
@@ -463,7 +489,8 @@ TEST(ChromeImport, AllocationsAreOfTheOperatorThatAskedAndNotOfTheOneThatMadeRoo
   std::vector<std::string> operators;
   for (std::uint64_t i = 0; i < store->rows<Allocation>(); ++i)
     operators.emplace_back(store->text(store->row<Allocation>(i).op));
-  EXPECT_THAT(operators, testing::ElementsAre("aten::addmm", "AddmmBackward0", "", "aten::empty", ""));
+  EXPECT_THAT(operators,
+              testing::ElementsAre("aten::addmm", "AddmmBackward0", "", "aten::empty", ""));
 }
 
 /// An allocation or, below 0, its end, of the thread of cpuOnly() that trains.
@@ -504,21 +531,22 @@ TEST(ChromeImport, MemoryHasARoleByItsStackAndItsLifetime) {
   const std::string_view optimizer = R"(,
   {"ph": "X", "cat": "user_annotation", "name": "Optimizer.step#Adam.step", "pid": 10, "tid": 11, "ts": 1085, "dur": 10},
   {"ph": "X", "cat": "cpu_op", "name": "aten::zeros_like", "pid": 10, "tid": 11, "ts": 1086, "dur": 4})";
-  const auto store =
-      import(cpuOnly(std::string(optimizer) + hostMemory(1003, 8, 1) +   // in the loader's wait
-                     hostMemory(1040, 8, 2) + hostMemory(1070, -8, 2) +  // until the backward pass
-                     hostMemory(1041, 8, 3) + hostMemory(1055, -8, 3) +  // within the operator
-                     hostMemory(1042, 8, 4) + hostMemory(1090, -8, 4) +  // beyond the optimizer's begin
-                     hostMemory(1065, 8, 5) + hostMemory(1066, 8, 6) +   // in the backward pass, one within a call
-                     hostMemory(1068, -8, 6) +                           //
-                     hostMemory(1087, 8, 7) + hostMemory(1088, 8, 8) +   // in the optimizer, one for good
-                     hostMemory(1094, -8, 8) +                           //
-                     hostMemory(1098, 8, 9)));                           // by nobody that is known
+  const auto store = import(cpuOnly(
+      std::string(optimizer) + hostMemory(1003, 8, 1) +   // in the loader's wait
+      hostMemory(1040, 8, 2) + hostMemory(1070, -8, 2) +  // until the backward pass
+      hostMemory(1041, 8, 3) + hostMemory(1055, -8, 3) +  // within the operator
+      hostMemory(1042, 8, 4) + hostMemory(1090, -8, 4) +  // beyond the optimizer's begin
+      hostMemory(1065, 8, 5) + hostMemory(1066, 8, 6) +   // in the backward pass, one within a call
+      hostMemory(1068, -8, 6) +                           //
+      hostMemory(1087, 8, 7) + hostMemory(1088, 8, 8) +   // in the optimizer, one for good
+      hostMemory(1094, -8, 8) +                           //
+      hostMemory(1098, 8, 9)));                           // by nobody that is known
   using enum MemoryRole;
-  EXPECT_THAT(rolesByAddress(*store),
-              testing::ElementsAre(std::pair(1, Input), std::pair(2, Activation), std::pair(3, Workspace),
-                                   std::pair(4, Other), std::pair(5, Gradient), std::pair(6, Workspace),
-                                   std::pair(7, Optimizer), std::pair(8, Workspace), std::pair(9, Other)));
+  EXPECT_THAT(
+      rolesByAddress(*store),
+      testing::ElementsAre(std::pair(1, Input), std::pair(2, Activation), std::pair(3, Workspace),
+                           std::pair(4, Other), std::pair(5, Gradient), std::pair(6, Workspace),
+                           std::pair(7, Optimizer), std::pair(8, Workspace), std::pair(9, Other)));
 }
 
 TEST(ChromeImport, WhatACheckpointComputesAgainIsNoGradient) {
@@ -564,7 +592,8 @@ TEST(ChromeImport, AnOperatorIsNoLaunchOfTheWorkWithItsNumber) {
   }
   const auto timeline = loadTimeline(*store, {});
   ASSERT_TRUE(timeline);
-  EXPECT_EQ(std::ranges::count_if(timeline->host, [](const HostSpan& span) { return span.launches; }), 5);
+  EXPECT_EQ(
+      std::ranges::count_if(timeline->host, [](const HostSpan& span) { return span.launches; }), 5);
 }
 
 TEST(ChromeImport, CallsOfIntelsRuntimeAreCalls) {
@@ -575,7 +604,8 @@ TEST(ChromeImport, CallsOfIntelsRuntimeAreCalls) {
   ASSERT_EQ(store->rows<ApiCall>(), 2U);
   EXPECT_EQ(store->row<ApiCall>(0).kind, ApiKind::Runtime);
   EXPECT_EQ(store->row<ApiCall>(1).kind, ApiKind::Driver);
-  EXPECT_EQ(store->links().launchOf({EventRef::Table::Kernel, 0}), (EventRef{EventRef::Table::ApiCall, 0}));
+  EXPECT_EQ(store->links().launchOf({EventRef::Table::Kernel, 0}),
+            (EventRef{EventRef::Table::ApiCall, 0}));
 }
 
 TEST(ChromeImport, NestsRangesAndKeepsTheBaseTime) {
@@ -611,7 +641,8 @@ TEST(ChromeImport, KeepsOnlyTheArgumentsThatNoColumnRepeats) {
   EXPECT_EQ(keys, (std::vector<std::string>{"Device Type", "Ev Idx", "External id", "cbid"}));
   const auto kernel = store->row<Kernel>(0);
   const auto ids = store->column<&ArgSet::id>();
-  const auto set = store->row<ArgSet>(static_cast<std::uint64_t>(std::ranges::find(ids, kernel.args) - ids.begin()));
+  const auto set = store->row<ArgSet>(
+      static_cast<std::uint64_t>(std::ranges::find(ids, kernel.args) - ids.begin()));
   EXPECT_EQ(store->text(set.shape),
             "+External id\n=device\n=stream\n=correlation\n=registers per thread\n=shared "
             "memory\n=grid\n=block\n=blocks per SM\n"
@@ -639,10 +670,10 @@ TEST(ChromeImport, AGraphsWorkHasItsNumbersInColumns) {
 std::string manyEvents(int count) {
   std::string text = R"({"traceEvents": [)";
   for (int i = 0; i < count; ++i) {
-    text += (i > 0 ? ",\n" : "") + std::string(R"({"ph":"X","cat":"cpu_op","name":"op)") + std::to_string(i % 7) +
-            R"(","pid":1,"tid":)" + std::to_string(i % 3) + R"(,"ts":)" + std::to_string(i * 10) +
-            R"(,"dur":5,"args":{"list":[{"name":"}, {\"ph\"","n":)" + std::to_string(i) + R"(},{"name":2}],"Ev Idx":)" +
-            std::to_string(i) + "}}";
+    text += (i > 0 ? ",\n" : "") + std::string(R"({"ph":"X","cat":"cpu_op","name":"op)") +
+            std::to_string(i % 7) + R"(","pid":1,"tid":)" + std::to_string(i % 3) + R"(,"ts":)" +
+            std::to_string(i * 10) + R"(,"dur":5,"args":{"list":[{"name":"}, {\"ph\"","n":)" +
+            std::to_string(i) + R"(},{"name":2}],"Ev Idx":)" + std::to_string(i) + "}}";
   }
   return text + R"(], "traceName": "t"})";
 }
@@ -670,7 +701,8 @@ TEST(ChromeImport, APieceMayEndAtAnyByte) {
     const auto pieces = import(kKineto, windowBytes);
     ASSERT_TRUE(pieces->warnings().empty()) << windowBytes << ": " << pieces->warnings().front();
     forEachTable([&]<class Row>() {
-      // Numbers of texts follow the order in which pieces were read; difference() compares the texts themselves.
+      // Numbers of texts follow the order in which pieces were read; difference() compares the
+      // texts themselves.
       EXPECT_EQ(test::difference<Row>(*full, *pieces), "") << windowBytes;
     });
   }
@@ -682,7 +714,8 @@ TEST(ChromeImport, ATruncatedFileGivesItsCompleteEventsAndTheByteWhereItEnds) {
     const auto store = import(std::string_view(text).substr(0, cut));
     ASSERT_GE(store->rows<Range>(), 48U);
     ASSERT_FALSE(store->warnings().empty());
-    EXPECT_NE(store->warnings().back().find("ends early"), std::string::npos) << store->warnings().back();
+    EXPECT_NE(store->warnings().back().find("ends early"), std::string::npos)
+        << store->warnings().back();
   }
 }
 
@@ -699,14 +732,17 @@ TEST(ChromeImport, ABareListMayLeaveOutItsLastBracket) {
 
 TEST(ChromeImport, WhatStandsBehindTheTraceIsNamedByItsPlace) {
   const std::string list = R"([{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}])";
-  const std::string one = "{\"traceEvents\": " + list + "}", more = "{\"traceEvents\": " + list + ", \"a\": 1}";
+  const std::string one = "{\"traceEvents\": " + list + "}",
+                    more = "{\"traceEvents\": " + list + ", \"a\": 1}";
   const auto warnings = [](const std::string& text) { return import(text)->warnings(); };
   const auto place = [](std::size_t at, const char* what) {
-    return testing::ElementsAre(fmt::format("byte {}: what stands behind the event list {}", at, what));
+    return testing::ElementsAre(
+        fmt::format("byte {}: what stands behind the event list {}", at, what));
   };
   EXPECT_THAT(warnings(one + "\n" + one), place(one.size() - 1, "was left out"));
   EXPECT_THAT(warnings(list + "xyz"), place(list.size(), "was left out"));
-  EXPECT_THAT(warnings(more + more), place(more.find(", \"a\""), "is not well-formed JSON and was left out"));
+  EXPECT_THAT(warnings(more + more),
+              place(more.find(", \"a\""), "is not well-formed JSON and was left out"));
   EXPECT_THAT(warnings(more + "\n"), testing::IsEmpty());
 }
 
@@ -725,7 +761,8 @@ TEST(ChromeImport, AMalformedEventIsLeftOutAndNamedByItsPlace) {
   const auto store = import(text);
   EXPECT_EQ(store->rows<Range>(), 99U);
   ASSERT_EQ(store->warnings().size(), 1U);
-  EXPECT_EQ(store->warnings().front().rfind(fmt::format("byte {}: ", text.rfind("{\"ph\"", at)), 0), 0U);
+  EXPECT_EQ(store->warnings().front().rfind(fmt::format("byte {}: ", text.rfind("{\"ph\"", at)), 0),
+            0U);
 }
 
 /// Where the name of the event in the middle of manyEvents(3000) begins.
@@ -747,7 +784,10 @@ TEST(ChromeImport, ABadByteInANameCostsThatByteAlone) {
       ASSERT_EQ(store->warnings().size(), 1U) << what;
       EXPECT_EQ(store->warnings().front().rfind(fmt::format("byte {}: {}", at, what), 0), 0U)
           << store->warnings().front();
-      EXPECT_TRUE(store->find(bad[0] == '\xff' ? "o?p2" : bad[0] == '\t' ? "o p2" : "o  p2")) << what;
+      EXPECT_TRUE(store->find(bad[0] == '\xff' ? "o?p2"
+                              : bad[0] == '\t' ? "o p2"
+                                               : "o  p2"))
+          << what;
     }
   }
 }
@@ -760,7 +800,8 @@ TEST(ChromeImport, ManyBadBytesAreCountedAndNotAllNamed) {
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(store->rows<Range>(), 500U);
   ASSERT_EQ(store->warnings().size(), 9U);
-  EXPECT_NE(store->warnings().back().find("492 more events"), std::string::npos) << store->warnings().back();
+  EXPECT_NE(store->warnings().back().find("492 more events"), std::string::npos)
+      << store->warnings().back();
 }
 
 TEST(ChromeImport, AStringWithoutAnEndCostsItsEventAndTheNext) {
@@ -773,13 +814,15 @@ TEST(ChromeImport, AStringWithoutAnEndCostsItsEventAndTheNext) {
     ASSERT_NE(store, nullptr);
     EXPECT_EQ(store->rows<Range>(), 2998U);
     ASSERT_EQ(store->warnings().size(), 1U);
-    EXPECT_NE(store->warnings().front().find("not well-formed"), std::string::npos) << store->warnings().front();
+    EXPECT_NE(store->warnings().front().find("not well-formed"), std::string::npos)
+        << store->warnings().front();
   }
 }
 
 TEST(ChromeImport, ABadByteAroundTheEventsIsMendedToo) {
-  const auto store = import("{\"schemaVersion\": 1, \"user\": \"J\xf6rg\", \"distributedInfo\": {\"rank\": 3}, " +
-                            manyEvents(5).substr(1));
+  const auto store =
+      import("{\"schemaVersion\": 1, \"user\": \"J\xf6rg\", \"distributedInfo\": {\"rank\": 3}, " +
+             manyEvents(5).substr(1));
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(store->row<Process>(0).rank, 3);
   EXPECT_TRUE(store->warnings().empty());
@@ -815,10 +858,12 @@ TEST(ChromeImport, ReadsGzAndZstdAlsoWhenTheyEndEarly) {
 
 TEST(ChromeImport, CompressedDataWithoutAByteOfTextSaysWhy) {
   using namespace std::string_view_literals;
-  EXPECT_NE(errorOf("\x1f\x8b\x08\0\0\0\0\0\0\x03"sv).find("the compressed data ends early, after 0 bytes"),
+  EXPECT_NE(errorOf("\x1f\x8b\x08\0\0\0\0\0\0\x03"sv)
+                .find("the compressed data ends early, after 0 bytes"),
             std::string::npos);
   // A frame that declares a window of 256 MiB.
-  EXPECT_NE(errorOf("\x28\xb5\x2f\xfd\x00\x90\x11\0\0{}"sv).find("window of more than 128 MiB"), std::string::npos);
+  EXPECT_NE(errorOf("\x28\xb5\x2f\xfd\x00\x90\x11\0\0{}"sv).find("window of more than 128 MiB"),
+            std::string::npos);
   EXPECT_NE(errorOf("").find("is empty"), std::string::npos);
 }
 
@@ -901,7 +946,8 @@ TEST(ChromeImport, EndsFindTheBeginWithTheirOwnIdOrAreCounted) {
   EXPECT_EQ(store->row<Range>(0).durNs, 10000);
   EXPECT_EQ(store->row<Range>(1).durNs, 89000);
   EXPECT_EQ(store->row<Range>(2).durNs, 18000);
-  EXPECT_EQ(store->warnings(), std::vector<std::string>{"1 ends of ranges have no begin and were left out"});
+  EXPECT_EQ(store->warnings(),
+            std::vector<std::string>{"1 ends of ranges have no begin and were left out"});
 }
 
 TEST(ChromeImport, ArgumentsOfAnEndJoinThoseOfItsBegin) {
@@ -955,7 +1001,8 @@ TEST(ChromeImport, AsynchronousEventsOfBothFormsAreRangesAndMarks) {
   EXPECT_EQ(store->text(store->row<Mark>(0).name), "redirect");
   EXPECT_EQ(args.text(store->row<Mark>(1).args, "step"), "half");
   EXPECT_EQ(store->warnings(),
-            std::vector<std::string>{"events of phases that lacuna does not read are kept as text only: O (1)"});
+            std::vector<std::string>{
+                "events of phases that lacuna does not read are kept as text only: O (1)"});
 }
 
 TEST(ChromeImport, AByteOrderMarkIsNoPartOfTheText) {
@@ -971,16 +1018,21 @@ TEST(ChromeImport, WhatIsNoTraceIsRefusedInWords) {
   EXPECT_NE(errorOf("hello").find("not a trace"), std::string::npos);
   EXPECT_NE(errorOf(R"({"a": [1, 2]})").find("no event list"), std::string::npos);
   EXPECT_NE(errorOf(R"({"traceEvents": []})").find("no events"), std::string::npos);
-  EXPECT_NE(errorOf(R"({"traceEvents": [{"ph": "X" "name"}]})").find("no events: byte 17: "), std::string::npos);
-  EXPECT_NE(Store::open("/nonexistent/x.json").error().message.find("cannot be opened"), std::string::npos);
+  EXPECT_NE(errorOf(R"({"traceEvents": [{"ph": "X" "name"}]})").find("no events: byte 17: "),
+            std::string::npos);
+  EXPECT_NE(Store::open("/nonexistent/x.json").error().message.find("cannot be opened"),
+            std::string::npos);
   EXPECT_NE(Store::open("/tmp").error().message.find("folder"), std::string::npos);
 }
 
 TEST(ChromeImport, AnEndlessEventEndsReadingInBoundedMemory) {
-  const std::string event = R"({"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1})";
-  // Blanks, a text, and lists in lists, each longer than an event may be here, and what stands after them.
-  for (const std::string& endless : {std::string(400'000, ' '), R"(, {"name": ")" + std::string(400'000, 'x'),
-                                     ", {\"a\": " + std::string(400'000, '[')}) {
+  const std::string event =
+      R"({"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1})";
+  // Blanks, a text, and lists in lists, each longer than an event may be here, and what stands
+  // after them.
+  for (const std::string& endless :
+       {std::string(400'000, ' '), R"(, {"name": ")" + std::string(400'000, 'x'),
+        ", {\"a\": " + std::string(400'000, '[')}) {
     const test::TempFile file(".json", event + endless + manyEvents(2000));
     const auto store = importChrome(file.path(), {}, {.windowBytes = 1000, .mostBytes = 100'000});
     ASSERT_TRUE(store) << store.error().message;

@@ -27,7 +27,8 @@ using testing::HasSubstr;
 /// The windows of a text, which is a file as long as this lives.
 class WindowedText {
  public:
-  explicit WindowedText(std::string_view text, const WindowSizes& sizes = {}) : file_(".json", text) {
+  explicit WindowedText(std::string_view text, const WindowSizes& sizes = {})
+      : file_(".json", text) {
     auto source = ByteSource::open(file_.path());
     EXPECT_TRUE(source.ok());
     windows = std::make_unique<EventWindows>(std::move(*source), sizes);
@@ -56,7 +57,8 @@ TEST(EventWindows, FindTheListAmongTheMembersOfTheFile) {
       {R"({"a":["traceEvents",[1]],"traceEvents":[2]})", R"({"a":["traceEvents",[1]],)", "2]}"},
       {R"({"a":"\"traceEvents\":[","traceEvents":[2]})", R"({"a":"\"traceEvents\":[",)", "2]}"},
       {R"({"traceEvents":{"x":[1]},"traceEvents":[2]})", R"({"traceEvents":{"x":[1]},)", "2]}"},
-      {R"({"traceEvents":null,"b":[1],"traceEvents":[2]})", R"({"traceEvents":null,"b":[1],)", "2]}"},
+      {R"({"traceEvents":null,"b":[1],"traceEvents":[2]})", R"({"traceEvents":null,"b":[1],)",
+       "2]}"},
       {"\xef\xbb\xbf{\"traceEvents\":[2]}", "{", "2]}"},
       {"\xef\xbb\xbf[2]", "", "2]"},
   };
@@ -86,13 +88,16 @@ TEST(EventWindows, AFileWithoutAListIsRefusedWithTheByteThatShowsIt) {
   for (const auto& [text, byte] : cases) {
     WindowedText windows(text);
     ASSERT_FALSE(windows.status.ok()) << text;
-    EXPECT_EQ(windows.status.error().message, "no event list (\"traceEvents\": […]) up to byte " + std::to_string(byte))
+    EXPECT_EQ(windows.status.error().message,
+              "no event list (\"traceEvents\": […]) up to byte " + std::to_string(byte))
         << text;
   }
-  EXPECT_THAT(WindowedText(R"({"schema": "1.1", "nodes": {"name": "[pytorch|profiler|execution_trace|thread]"}})")
-                  .status.error()
-                  .message,
-              HasSubstr("export_chrome_trace()"));
+  EXPECT_THAT(
+      WindowedText(
+          R"({"schema": "1.1", "nodes": {"name": "[pytorch|profiler|execution_trace|thread]"}})")
+          .status.error()
+          .message,
+      HasSubstr("export_chrome_trace()"));
 }
 
 TEST(EventWindows, AListBehindALongBeginningIsFound) {
@@ -106,8 +111,9 @@ TEST(EventWindows, AListBehindALongBeginningIsFound) {
 std::string longList(std::mt19937& random) {
   std::string text = R"({"traceEvents":[)";
   for (int i = 0; i < 300; ++i) {
-    text += std::string(i > 0 ? (random() % 2 == 0 ? "," : " ,\n  ") : "") + R"({"ph":"X","name":")" +
-            std::string(random() % 2000, 'n') + R"(","args":{"list":[{"k":1},{"k":2}]}})";
+    text += std::string(i > 0 ? (random() % 2 == 0 ? "," : " ,\n  ") : "") +
+            R"({"ph":"X","name":")" + std::string(random() % 2000, 'n') +
+            R"(","args":{"list":[{"k":1},{"k":2}]}})";
   }
   return text + R"(], "more": [{"ph":"Y"}]})";
 }
@@ -136,7 +142,8 @@ TEST(EventWindows, JoinToTheWholeTextAndEndBehindEvents) {
       ASSERT_EQ(window.view().front(), '{');
       ASSERT_EQ(window.view().back(), '}');
       ASSERT_GE(window.text.size(), window.size + JsonWalker::kPadding);
-      EXPECT_EQ(window.text.substr(window.size, JsonWalker::kPadding), std::string(JsonWalker::kPadding, ' '));
+      EXPECT_EQ(window.text.substr(window.size, JsonWalker::kPadding),
+                std::string(JsonWalker::kPadding, ' '));
     }
     EXPECT_TRUE(last);
     EXPECT_TRUE(joined == text) << windowBytes;
@@ -163,8 +170,8 @@ TEST(EventWindows, AnEventWithoutAnEndStopsReadingWithinBounds) {
   EXPECT_GT(end, start);
   EXPECT_LT(end, start + 300'000);
   EXPECT_EQ(list.windows->problem(), "byte " + std::to_string(window.offset) +
-                                         ": what begins here goes on for more than 200000 bytes, longer than any "
-                                         "event; reading stopped there");
+                                         ": what begins here goes on for more than 200000 bytes, "
+                                         "longer than any event; reading stopped there");
   EXPECT_EQ(text.substr(window.offset, 5), "{\"ph\"");
 }
 

@@ -36,12 +36,14 @@ class Database {
   Database& operator=(const Database&) = delete;
   void run(const std::string& sql) {
     char* why = nullptr;
-    EXPECT_EQ(sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, &why), SQLITE_OK) << sql << ": " << why;
+    EXPECT_EQ(sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, &why), SQLITE_OK)
+        << sql << ": " << why;
   }
   std::vector<std::string> column(const std::string& sql) {
     std::vector<std::string> out;
     const auto add = [](void* to, int, char** values, char**) {
-      static_cast<std::vector<std::string>*>(to)->emplace_back(values[0] == nullptr ? "" : values[0]);
+      static_cast<std::vector<std::string>*>(to)->emplace_back(values[0] == nullptr ? ""
+                                                                                    : values[0]);
       return 0;
     };
     sqlite3_exec(db_, sql.c_str(), add, &out, nullptr);
@@ -79,78 +81,97 @@ constexpr std::int64_t kProcess = std::int64_t{10} << 24;
 void fill(Database& db) {
   db.run("CREATE TABLE StringIds (id INTEGER, value TEXT)");
   db.run(
-      "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'void gemm<float>(int)'), (3, 'gemm'), "
-      "(4, 'step 1'), (5, 'cuLaunchKernel'), (6, 'poll'), (7, 'main thread'), (8, 'leaf'), (9, 'root'), (10, 'libc')");
+      "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'void gemm<float>(int)'), "
+      "(3, 'gemm'), (4, 'step 1'), (5, 'cuLaunchKernel'), (6, 'poll'), (7, 'main thread'), (8, "
+      "'leaf'), (9, 'root'), (10, 'libc')");
   db.run(
-      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, "
-      "streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER, "
-      "registersPerThread INTEGER, gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ "
-      "INTEGER, staticSharedMemory INTEGER, dynamicSharedMemory INTEGER, graphNodeId INTEGER)");
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, "
+      "contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, "
+      "demangledName INTEGER, shortName INTEGER, registersPerThread INTEGER, gridX INTEGER, gridY "
+      "INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, staticSharedMemory "
+      "INTEGER, dynamicSharedMemory INTEGER, graphNodeId INTEGER)");
   db.run(
-      fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1000, 1500, 0, 1, 7, 42, {}, 2, 3, 90, 64, 2, 1, "
-                  "128, 1, 1, 16, 1024, NULL)",
+      fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1000, 1500, 0, 1, 7, 42, {}, 2, "
+                  "3, 90, 64, 2, 1, 128, 1, 1, 16, 1024, NULL)",
                   kProcess));
   db.run(
-      "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, "
-      "streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER, srcKind INTEGER, "
-      "dstKind INTEGER)");
-  db.run(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1600, 1700, 0, 1, 7, 43, {}, 4096, 1, 0, 2)",
-                     kProcess));
-  db.run(
-      "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER, deviceId INTEGER, contextId "
-      "INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, syncType INTEGER, eventId INTEGER)");
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, "
+      "contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes "
+      "INTEGER, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER)");
   db.run(fmt::format(
-      "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (1800, 1900, 0, 1, 7, 44, {}, 3, 4294967295)", kProcess));
+      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1600, 1700, 0, 1, 7, 43, {}, 4096, 1, 0, 2)",
+      kProcess));
   db.run(
-      "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER, "
-      "correlationId INTEGER, nameId INTEGER, returnValue INTEGER)");
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER, deviceId "
+      "INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, "
+      "syncType INTEGER, eventId INTEGER)");
   db.run(
-      fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (900, 950, 0, {0}, 42, 1, 0), (901, 940, 1, {0}, 42, "
-                  "5, 700)",
+      fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (1800, 1900, 0, 1, 7, "
+                  "44, {}, 3, 4294967295)",
+                  kProcess));
+  db.run(
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER, "
+      "globalTid INTEGER, correlationId INTEGER, nameId INTEGER, returnValue INTEGER)");
+  db.run(
+      fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (900, 950, 0, {0}, 42, 1, 0), "
+                  "(901, 940, 1, {0}, 42, 5, 700)",
                   kThread));
-  db.run("CREATE TABLE OSRT_API (start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER, returnValue INTEGER)");
+  db.run(
+      "CREATE TABLE OSRT_API (start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER, "
+      "returnValue INTEGER)");
   db.run(fmt::format("INSERT INTO OSRT_API VALUES (100, 200, {}, 6, 0)", kThread));
   db.run(
-      "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, rangeId INTEGER, category INTEGER, "
-      "color INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, "
-      "uint64Value INTEGER, int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, floatValue "
-      "REAL)");
+      "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, rangeId INTEGER, "
+      "category INTEGER, color INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId "
+      "INTEGER, domainId INTEGER, uint64Value INTEGER, int64Value INTEGER, doubleValue REAL, "
+      "uint32Value INTEGER, int32Value INTEGER, floatValue REAL)");
   const auto nvtx = [&](const char* head, const char* tail) {
     db.run(fmt::format("INSERT INTO NVTX_EVENTS VALUES ({}, {}, {})", head, kThread, tail));
   };
-  nvtx("0, NULL, 75, NULL, NULL, NULL, 'loader'", "NULL, NULL, 5, NULL, NULL, NULL, NULL, NULL, NULL");
+  nvtx("0, NULL, 75, NULL, NULL, NULL, 'loader'",
+       "NULL, NULL, 5, NULL, NULL, NULL, NULL, NULL, NULL");
   nvtx("0, NULL, 33, NULL, 3, NULL, 'io'", "NULL, NULL, 5, NULL, NULL, NULL, NULL, NULL, NULL");
   nvtx("100, 2000, 59, NULL, NULL, 255, NULL", "NULL, 4, 0, NULL, 17, NULL, NULL, NULL, NULL");
-  nvtx("150, 300, 59, NULL, NULL, NULL, 'inner'", "NULL, NULL, 0, NULL, NULL, 0.5, NULL, NULL, NULL");
-  nvtx("160, 250, 60, 1, 3, NULL, 'fetch'", "167772172, NULL, 5, NULL, NULL, NULL, NULL, NULL, NULL");
-  nvtx("170, NULL, 34, NULL, NULL, NULL, 'here'", "NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL");
-  nvtx("180, NULL, 59, NULL, NULL, NULL, 'open'", "NULL, NULL, 7, NULL, NULL, NULL, NULL, NULL, NULL");
+  nvtx("150, 300, 59, NULL, NULL, NULL, 'inner'",
+       "NULL, NULL, 0, NULL, NULL, 0.5, NULL, NULL, NULL");
+  nvtx("160, 250, 60, 1, 3, NULL, 'fetch'",
+       "167772172, NULL, 5, NULL, NULL, NULL, NULL, NULL, NULL");
+  nvtx("170, NULL, 34, NULL, NULL, NULL, 'here'",
+       "NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL");
+  nvtx("180, NULL, 59, NULL, NULL, NULL, 'open'",
+       "NULL, NULL, 7, NULL, NULL, NULL, NULL, NULL, NULL");
   db.run("CREATE TABLE ThreadNames (nameId INTEGER, priority INTEGER, globalTid INTEGER)");
   db.run(fmt::format("INSERT INTO ThreadNames VALUES (7, 0, {})", kThread));
   db.run("CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT)");
-  db.run(fmt::format("INSERT INTO PROCESSES VALUES ({}, 10, 'python'), (77309411328, 99, 'idle')", kProcess));
+  db.run(fmt::format("INSERT INTO PROCESSES VALUES ({}, 10, 'python'), (77309411328, 99, 'idle')",
+                     kProcess));
   db.run(
-      "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, uuid TEXT, totalMemory INTEGER, memoryBandwidth INTEGER, "
-      "smCount INTEGER, clockRate INTEGER, computeMajor INTEGER, computeMinor INTEGER)");
+      "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, uuid TEXT, totalMemory INTEGER, "
+      "memoryBandwidth INTEGER, smCount INTEGER, clockRate INTEGER, computeMajor INTEGER, "
+      "computeMinor INTEGER)");
   db.run(
-      "INSERT INTO TARGET_INFO_GPU VALUES (0, 'H100', 'u-0', 80, 3000, 132, 1980000000, 9, 0), "
-      "(3, 'A100', 'u-3', 40, 2000, 108, 1410000000, 8, 0)");
+      "INSERT INTO TARGET_INFO_GPU VALUES (0, 'H100', 'u-0', 80, 3000, 132, 1980000000, 9, 0), (3, "
+      "'A100', 'u-3', 40, 2000, 108, 1410000000, 8, 0)");
   db.run("CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER)");
   db.run("INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (3, 0, 10)");
   db.run("CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER)");
   db.run("INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1711964646000000000)");
   db.run(
-      "CREATE TABLE COMPOSITE_EVENTS (id INTEGER, start INTEGER, cpu INTEGER, threadState INTEGER, globalTid INTEGER)");
-  db.run(fmt::format("INSERT INTO COMPOSITE_EVENTS VALUES (1, 500, 0, 0, {0}), (2, 600, 0, 0, {0})", kThread));
-  db.run("CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, stackDepth INTEGER)");
+      "CREATE TABLE COMPOSITE_EVENTS (id INTEGER, start INTEGER, cpu INTEGER, threadState INTEGER, "
+      "globalTid INTEGER)");
+  db.run(fmt::format("INSERT INTO COMPOSITE_EVENTS VALUES (1, 500, 0, 0, {0}), (2, 600, 0, 0, {0})",
+                     kThread));
+  db.run(
+      "CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, stackDepth "
+      "INTEGER)");
   db.run("INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 8, 10, 0), (1, 9, 10, 1), (2, 9, 10, 0)");
   db.run(
-      "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER, deviceId INTEGER, contextId "
-      "INTEGER, "
-      "address INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER)");
+      "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER, deviceId "
+      "INTEGER, contextId INTEGER, address INTEGER, bytes INTEGER, memKind INTEGER, "
+      "memoryOperationType INTEGER)");
   db.run(
-      fmt::format("INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (50, {0}, 0, 1, 4096, 512, 2, 0), (2100, {0}, 0, 1, "
-                  "4096, 512, 2, 1)",
+      fmt::format("INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (50, {0}, 0, 1, 4096, 512, 2, "
+                  "0), (2100, {0}, 0, 1, 4096, 512, 2, 1)",
                   kProcess));
   db.run("CREATE TABLE UVM_NEWS (a INTEGER); INSERT INTO UVM_NEWS VALUES (1)");
 }
@@ -183,7 +204,8 @@ TEST_F(NsysImportTest, ActivityBecomesDeviceWorkOfTheRightGpu) {
   EXPECT_EQ(store->row<Sync>(0).kind, SyncKind::Stream);
   EXPECT_EQ(store->row<Sync>(0).eventId, 0U);
   const auto device = store->row<Device>(0);
-  EXPECT_EQ(store->text(device.name), "A100") << "process 10 calls the machine's GPU 3 its device 0";
+  EXPECT_EQ(store->text(device.name), "A100")
+      << "process 10 calls the machine's GPU 3 its device 0";
   EXPECT_EQ(device.multiprocessors, 108U);
   EXPECT_EQ(store->rows<Device>(), 1U);
   EXPECT_EQ(store->row<Queue>(0).nativeId, 7U);
@@ -248,8 +270,8 @@ TEST_F(NsysImportTest, OldSchemasWithTextsAndFewerColumnsAreRead) {
   {
     Database db(old.path());
     db.run(
-        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, "
-        "correlationId INTEGER, shortName TEXT)");
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, "
+        "streamId INTEGER, correlationId INTEGER, shortName TEXT)");
     db.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 5, 0, 7, 1, 'sgemm')");
     db.run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, text TEXT, globalTid INTEGER)");
     db.run("INSERT INTO NVTX_EVENTS VALUES (1, 9, 'step', 167772171)");
@@ -276,8 +298,8 @@ TEST_F(NsysImportTest, MissingPartsAreReported) {
   {
     Database(view.path())
         .run(
-            "CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM c) SELECT x AS start "
-            "FROM c");
+            "CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM "
+            "c) SELECT x AS start FROM c");
   }
   EXPECT_THAT(errorOf(view.path()), HasSubstr("not an export"));
   EXPECT_THAT(errorOf(view.path()), HasSubstr("NVTX_EVENTS is a view"));
@@ -287,8 +309,12 @@ TEST_F(NsysImportTest, RowsWithoutAStartAndViewsAreLeftOutWithAWarning) {
   const test::TempFile other(".sqlite");
   {
     Database db(other.path());
-    db.run("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER)");
-    db.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (NULL, NULL, 0, 7), (1000, 1010, 0, 7), (NULL, 1020, 0, 7)");
+    db.run(
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, "
+        "streamId INTEGER)");
+    db.run(
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (NULL, NULL, 0, 7), (1000, 1010, 0, 7), "
+        "(NULL, 1020, 0, 7)");
     db.run("CREATE TABLE ranges (start INTEGER, end INTEGER)");
     db.run("CREATE VIEW NVTX_EVENTS AS SELECT * FROM ranges");
     db.run("CREATE VIEW slowest AS SELECT * FROM ranges");
@@ -297,9 +323,10 @@ TEST_F(NsysImportTest, RowsWithoutAStartAndViewsAreLeftOutWithAWarning) {
   ASSERT_TRUE(store.ok()) << store.error().message;
   ASSERT_EQ((*store)->rows<Kernel>(), 1U);
   EXPECT_EQ((*store)->row<Kernel>(0).startNs, 1000);
-  EXPECT_THAT((*store)->warnings(),
-              ElementsAre("table CUPTI_ACTIVITY_KIND_KERNEL: rows without a start, which were left out: 2",
-                          "views and virtual tables, which lacuna does not read: NVTX_EVENTS"));
+  EXPECT_THAT(
+      (*store)->warnings(),
+      ElementsAre("table CUPTI_ACTIVITY_KIND_KERNEL: rows without a start, which were left out: 2",
+                  "views and virtual tables, which lacuna does not read: NVTX_EVENTS"));
 }
 
 /// A schema may add work to reading a table: none of it runs.
@@ -308,9 +335,12 @@ TEST_F(NsysImportTest, ASchemaOfAStrangerCalculatesNothing) {
   {
     Database db(other.path());
     db.run(
-        "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER AS (length(replace(printf('%9000000d', start), ' ', "
-        "'12345'))) VIRTUAL, eventType INTEGER, text TEXT, globalTid INTEGER)");
-    db.run("INSERT INTO NVTX_EVENTS (start, eventType, text, globalTid) VALUES (10, 34, 'a', 167772171)");
+        "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER AS "
+        "(length(replace(printf('%9000000d', start), ' ', '12345'))) VIRTUAL, eventType INTEGER, "
+        "text TEXT, globalTid INTEGER)");
+    db.run(
+        "INSERT INTO NVTX_EVENTS (start, eventType, text, globalTid) VALUES (10, 34, 'a', "
+        "167772171)");
     db.run("CREATE VIRTUAL TABLE StringIds USING fts4(id, value)");
     db.run("CREATE/**/VIRTUAL TABLE ThreadNames USING fts4(nameId, globalTid)");
   }
@@ -318,9 +348,10 @@ TEST_F(NsysImportTest, ASchemaOfAStrangerCalculatesNothing) {
   ASSERT_TRUE(store.ok()) << store.error().message;
   EXPECT_EQ((*store)->rows<Mark>(), 1U);
   SqliteFileProbe probe(other.path());
-  EXPECT_EQ(probe.columns("NVTX_EVENTS"), (std::set<std::string>{"eventType", "globalTid", "start", "text"}));
-  for (const char* sql :
-       {"SELECT abs(1)", "SELECT * FROM fts3tokenize", "ATTACH ':memory:' AS x", "PRAGMA user_version"})
+  EXPECT_EQ(probe.columns("NVTX_EVENTS"),
+            (std::set<std::string>{"eventType", "globalTid", "start", "text"}));
+  for (const char* sql : {"SELECT abs(1)", "SELECT * FROM fts3tokenize", "ATTACH ':memory:' AS x",
+                          "PRAGMA user_version"})
     EXPECT_FALSE(probe.runs(sql)) << sql;
 }
 
@@ -328,10 +359,12 @@ TEST_F(NsysImportTest, ASchemaOfAStrangerCalculatesNothing) {
 void makeRanges(const std::filesystem::path& path) {
   Database db(path);
   db.run("PRAGMA page_size = 4096");
-  db.run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER)");
   db.run(
-      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 5000) INSERT INTO NVTX_EVENTS SELECT "
-      "x * 10, x * 10 + 5, 59, 'range ' || x, 167772171 FROM c");
+      "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, "
+      "globalTid INTEGER)");
+  db.run(
+      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 5000) INSERT INTO "
+      "NVTX_EVENTS SELECT x * 10, x * 10 + 5, 59, 'range ' || x, 167772171 FROM c");
 }
 
 TEST_F(NsysImportTest, ACutOffDatabaseGivesItsCompleteRowsAndTheByteWhereItEnds) {
@@ -344,7 +377,8 @@ TEST_F(NsysImportTest, ACutOffDatabaseGivesItsCompleteRowsAndTheByteWhereItEnds)
     std::filesystem::resize_file(big.path(), bytes);
     const auto store = Store::open(big.path());
     ASSERT_TRUE(store.ok()) << store.error().message;
-    EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr(fmt::format("after {} of {} bytes", bytes, full))));
+    EXPECT_THAT((*store)->warnings(),
+                testing::Contains(HasSubstr(fmt::format("after {} of {} bytes", bytes, full))));
     EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr("table NVTX_EVENTS")));
     EXPECT_LT((*store)->rows<Range>(), before);
     before = (*store)->rows<Range>();
@@ -359,7 +393,8 @@ TEST_F(NsysImportTest, ADatabaseWithoutTheListOfItsTablesSaysWhy) {
   {
     Database db(other.path());
     db.run("PRAGMA page_size = 512");
-    for (int i = 0; i < 100; ++i) db.run(fmt::format("CREATE TABLE t{} (some_column INTEGER, another INTEGER)", i));
+    for (int i = 0; i < 100; ++i)
+      db.run(fmt::format("CREATE TABLE t{} (some_column INTEGER, another INTEGER)", i));
   }
   const auto full = std::filesystem::file_size(other.path());
   std::filesystem::resize_file(other.path(), 1024);
@@ -371,7 +406,9 @@ TEST_F(NsysImportTest, ATableThatTheListTellsNonsenseOfIsLeftOut) {
   const test::TempFile other(".sqlite");
   {
     Database db(other.path());
-    db.run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER)");
+    db.run(
+        "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, "
+        "globalTid INTEGER)");
     db.run("INSERT INTO NVTX_EVENTS VALUES (10, 15, 59, 'a', 167772171)");
     db.run("CREATE TABLE ThreadNames (nameId INTEGER)");
   }
@@ -383,7 +420,8 @@ TEST_F(NsysImportTest, ATableThatTheListTellsNonsenseOfIsLeftOut) {
   const auto store = Store::open(other.path());
   ASSERT_TRUE(store.ok()) << store.error().message;
   EXPECT_EQ((*store)->rows<Range>(), 1U);
-  EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr("the database is damaged (malformed database schema")));
+  EXPECT_THAT((*store)->warnings(),
+              testing::Contains(HasSubstr("the database is damaged (malformed database schema")));
 }
 
 TEST_F(NsysImportTest, ADamagedPageIsNamedWithItsRowAndByte) {
@@ -399,30 +437,38 @@ TEST_F(NsysImportTest, ADamagedPageIsNamedWithItsRowAndByte) {
   ASSERT_TRUE(store.ok()) << store.error().message;
   const auto rows = (*store)->rows<Range>();
   EXPECT_GT(rows, 1000U);
-  EXPECT_THAT((*store)->warnings(),
-              testing::Contains(testing::AllOf(HasSubstr("table NVTX_EVENTS"),
-                                               HasSubstr("after " + std::to_string(rows) + " rows"),
-                                               HasSubstr("page 20, from byte " + std::to_string(19 * 4096) + ")"))));
+  EXPECT_THAT(
+      (*store)->warnings(),
+      testing::Contains(testing::AllOf(
+          HasSubstr("table NVTX_EVENTS"), HasSubstr("after " + std::to_string(rows) + " rows"),
+          HasSubstr("page 20, from byte " + std::to_string(19 * 4096) + ")"))));
 }
 
 std::set<std::string> filesIn(const std::filesystem::path& folder) {
   std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.insert(entry.path().filename());
   return names;
 }
 
-/// Changes that a program has not yet brought from the log into the database are rows as all others.
+/// Changes that a program has not yet brought from the log into the database are rows as all
+/// others.
 TEST_F(NsysImportTest, ADatabaseWithALogIsReadWithItAndNothingAppearsBesideIt) {
   const test::TempDir live, copy, temporary;
   {
     Database db(live / "t.sqlite");
     db.run("PRAGMA journal_mode = WAL");
     db.run("PRAGMA wal_autocheckpoint = 0");
-    db.run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER)");
+    db.run(
+        "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, "
+        "globalTid INTEGER)");
     db.run("INSERT INTO NVTX_EVENTS VALUES (10, 15, 59, 'a', 167772171)");
     db.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    db.run("INSERT INTO NVTX_EVENTS VALUES (20, 25, 59, 'b', 167772171), (30, 35, 59, 'c', 167772171)");
-    for (const char* name : {"t.sqlite", "t.sqlite-wal"}) std::filesystem::copy_file(live / name, copy / name);
+    db.run(
+        "INSERT INTO NVTX_EVENTS VALUES (20, 25, 59, 'b', 167772171), (30, 35, 59, 'c', "
+        "167772171)");
+    for (const char* name : {"t.sqlite", "t.sqlite-wal"})
+      std::filesystem::copy_file(live / name, copy / name);
   }
   ::setenv("TMPDIR", temporary.path().c_str(), 1);
   const auto pending = Store::open(copy / "t.sqlite");
@@ -439,7 +485,8 @@ TEST_F(NsysImportTest, ADatabaseWithALogIsReadWithItAndNothingAppearsBesideIt) {
 }
 
 TEST_F(NsysImportTest, CompressedDatabasesAreUnpacked) {
-  // So marked, SQLite wants to keep a log beside the database, which one without a name cannot have.
+  // So marked, SQLite wants to keep a log beside the database, which one without a name cannot
+  // have.
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(file_.path().c_str(), &db), SQLITE_OK);
   EXPECT_EQ(sqlite3_exec(db, "PRAGMA journal_mode=WAL", nullptr, nullptr, nullptr), SQLITE_OK);
@@ -464,7 +511,9 @@ TEST(NsysExport, EveryRowOfEveryTableComesBack) {
     const auto again = Store::open(file.path());
     ASSERT_TRUE(again.ok()) << again.error().message;
     EXPECT_TRUE((*again)->warnings().empty()) << (*again)->warnings().front();
-    forEachTable([&]<class Row>() { EXPECT_EQ(test::difference<Row>(**again, *store), "") << "seed " << seed; });
+    forEachTable([&]<class Row>() {
+      EXPECT_EQ(test::difference<Row>(**again, *store), "") << "seed " << seed;
+    });
   }
 }
 
@@ -504,12 +553,13 @@ TEST(NsysImport, ProcessesCountTheirDomainsAndCategoriesByThemselves) {
   {
     Database db(file.path());
     db.run(
-        "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, category INTEGER, text TEXT, "
-        "globalTid INTEGER, domainId INTEGER)");
-    const auto add = [&](int start, std::string_view end, int type, int category, std::string_view text,
-                         std::int64_t process, int domain) {
-      db.run(fmt::format("INSERT INTO NVTX_EVENTS VALUES ({}, {}, {}, {}, '{}', {}, {})", start, end, type, category,
-                         text, process == 0 ? "NULL" : std::to_string(process << 24 | process), domain));
+        "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, category "
+        "INTEGER, text TEXT, globalTid INTEGER, domainId INTEGER)");
+    const auto add = [&](int start, std::string_view end, int type, int category,
+                         std::string_view text, std::int64_t process, int domain) {
+      db.run(fmt::format("INSERT INTO NVTX_EVENTS VALUES ({}, {}, {}, {}, '{}', {}, {})", start,
+                         end, type, category, text,
+                         process == 0 ? "NULL" : std::to_string(process << 24 | process), domain));
     };
     add(1, "NULL", 75, 0, "NCCL", 100, 1);
     add(1, "NULL", 75, 0, "cuDNN", 200, 1);
@@ -527,10 +577,11 @@ TEST(NsysImport, ProcessesCountTheirDomainsAndCategoriesByThemselves) {
   std::vector<std::string> placed;
   for (std::uint64_t i = 0; i < (*store)->rows<Range>(); ++i) {
     const auto row = (*store)->row<Range>(i);
-    placed.push_back(
-        fmt::format("{}:{}:{}", (*store)->text(row.name), (*store)->text(row.domain), (*store)->text(row.category)));
+    placed.push_back(fmt::format("{}:{}:{}", (*store)->text(row.name), (*store)->text(row.domain),
+                                 (*store)->text(row.category)));
   }
-  EXPECT_THAT(placed, ElementsAre("a:NCCL:", "b:cuDNN:", "c::forward", "d::loader", "e:everybody:"));
+  EXPECT_THAT(placed,
+              ElementsAre("a:NCCL:", "b:cuDNN:", "c::forward", "d::loader", "e:everybody:"));
 }
 
 TEST(NsysImport, NodesOfGraphsAreTiedToTheMomentsAtWhichTheyWereMade) {
@@ -538,20 +589,30 @@ TEST(NsysImport, NodesOfGraphsAreTiedToTheMomentsAtWhichTheyWereMade) {
   {
     Database db(file.path());
     db.run("CREATE TABLE StringIds (id INTEGER, value TEXT)");
-    db.run("INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'), (2, 'cudaGraphLaunch'), (3, 'gemm')");
-    db.run("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId, returnValue)");
-    db.run(fmt::format(
-        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (100, 120, {0}, 1, 1, 0), (900, 950, {0}, 2, 2, 0)", kThread));
-    // A row for the node itself, and one for what it is a copy of.
-    db.run("CREATE TABLE CUDA_GRAPH_NODE_EVENTS (start, end, globalTid, nameId, graphNodeId, originalGraphNodeId)");
     db.run(
-        fmt::format("INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (110, 110, {0}, 1, 7, NULL), (300, 300, {0}, 1, 17, "
-                    "NULL), (301, 301, {0}, 1, 17, 7)",
+        "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'), (2, 'cudaGraphLaunch'), (3, "
+        "'gemm')");
+    db.run(
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId, "
+        "returnValue)");
+    db.run(
+        fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (100, 120, {0}, 1, 1, 0), "
+                    "(900, 950, {0}, 2, 2, 0)",
+                    kThread));
+    // A row for the node itself, and one for what it is a copy of.
+    db.run(
+        "CREATE TABLE CUDA_GRAPH_NODE_EVENTS (start, end, globalTid, nameId, graphNodeId, "
+        "originalGraphNodeId)");
+    db.run(
+        fmt::format("INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (110, 110, {0}, 1, 7, NULL), (300, "
+                    "300, {0}, 1, 17, NULL), (301, 301, {0}, 1, 17, 7)",
                     kThread));
     db.run(
-        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId, globalPid, "
-        "shortName, graphNodeId)");
-    db.run(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1000, 1500, 0, 1, 7, 2, {}, 3, 17)", kProcess));
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, "
+        "correlationId, globalPid, shortName, graphNodeId)");
+    db.run(fmt::format(
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1000, 1500, 0, 1, 7, 2, {}, 3, 17)",
+        kProcess));
   }
   const auto store = Store::open(file.path());
   ASSERT_TRUE(store.ok()) << store.error().message;
@@ -571,14 +632,17 @@ TEST(NsysImport, AnExportOfOursIsMendedWhereItsTimesCannotBe) {
   const test::TempFile file(".sqlite");
   Database db(file.path());
   db.run("CREATE TABLE NVTX_EVENTS (start, end, eventType, text)");
-  db.run("INSERT INTO NVTX_EVENTS VALUES (100, NULL, 59, 'open'), (200, 300, 59, 'whole'), (9e18, NULL, 59, 'far')");
+  db.run(
+      "INSERT INTO NVTX_EVENTS VALUES (100, NULL, 59, 'open'), (200, 300, 59, 'whole'), (9e18, "
+      "NULL, 59, 'far')");
   db.run("CREATE TABLE LACUNA_process (id, osPid)");
   const auto store = Store::open(file.path());
   ASSERT_TRUE(store.ok()) << store.error().message;
   ASSERT_EQ((*store)->rows<Range>(), 3U);
   const auto last = (*store)->row<Range>(2);
   EXPECT_EQ(last.startNs, TimeNs{1} << 61) << "what no clock shows is brought back to 73 years";
-  EXPECT_EQ((*store)->row<Range>(0).startNs + (*store)->row<Range>(0).durNs, last.startNs) << "ends with the last";
+  EXPECT_EQ((*store)->row<Range>(0).startNs + (*store)->row<Range>(0).durNs, last.startNs)
+      << "ends with the last";
   EXPECT_EQ((*store)->row<Range>(1).durNs, 100);
   EXPECT_THAT((*store)->warnings(), Contains(HasSubstr("brought back")));
 }

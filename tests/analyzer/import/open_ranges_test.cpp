@@ -23,10 +23,12 @@ constexpr auto kEveryRow = [](std::size_t) { return true; };
 class OpenRangesTest : public testing::Test {
  protected:
   OpenRangesTest() {
-    for (std::uint32_t id = 1; id <= 2; ++id) builder_.append(prof::Thread{.id = prof::ThreadId(id)});
+    for (std::uint32_t id = 1; id <= 2; ++id)
+      builder_.append(prof::Thread{.id = prof::ThreadId(id)});
   }
   void range(prof::TimeNs startNs, prof::TimeNs endNs, std::uint32_t thread = 1) {
-    builder_.append(prof::Range{.startNs = startNs, .durNs = endNs - startNs, .thread = prof::ThreadId(thread)});
+    builder_.append(prof::Range{
+        .startNs = startNs, .durNs = endNs - startNs, .thread = prof::ThreadId(thread)});
   }
 
   StoreBuilder builder_;
@@ -85,7 +87,8 @@ TEST_F(OpenRangesTest, AreWhatASearchOfAllRangesFinds) {
     for (std::size_t i = 0; i < rows.startNs.size(); ++i) {
       bool isOpen = rows.thread[i] == thread && rows.startNs[i] <= time && endOf(i) >= time;
       for (std::size_t j = i + 1; j < rows.startNs.size(); ++j) {
-        const bool isFollowed = rows.thread[j] == thread && rows.startNs[j] <= time && endOf(i) <= rows.startNs[j];
+        const bool isFollowed =
+            rows.thread[j] == thread && rows.startNs[j] <= time && endOf(i) <= rows.startNs[j];
         isOpen = isOpen && !isFollowed;
       }
       if (isOpen) expected.push_back(i);

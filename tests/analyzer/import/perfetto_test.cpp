@@ -29,8 +29,10 @@ std::string traceOf(const std::vector<Message>& packets) {
   return out;
 }
 
-Message threadTrack(std::uint64_t uuid, std::uint64_t pid, std::uint64_t tid, std::string_view name) {
-  return Message().set(60, Message().set(1, uuid).set(4, Message().set(1, pid).set(2, tid).set(5, name)));
+Message threadTrack(std::uint64_t uuid, std::uint64_t pid, std::uint64_t tid,
+                    std::string_view name) {
+  return Message().set(
+      60, Message().set(1, uuid).set(4, Message().set(1, pid).set(2, tid).set(5, name)));
 }
 constexpr std::uint64_t kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4;
 Message at(std::uint64_t ts, const Message& event, std::uint64_t sequence = 1) {
@@ -56,11 +58,11 @@ std::string errorOf(std::string_view bytes) {
 }
 
 TEST(PerfettoImport, SlicesNestOnTheirThreads) {
-  const auto store =
-      open(traceOf({at(100, slice(5, "step")), at(110, slice(5, "forward")), at(150, end(5)),
-                    at(160, Message().set(9, kInstant).set(11, 5).set(23, "here")), at(200, end(5)),
-                    at(210, slice(5, "open")), threadTrack(5, 10, 11, "main"),
-                    Message().set(60, Message().set(1, 4).set(3, Message().set(1, 10).set(6, "python")))}));
+  const auto store = open(traceOf(
+      {at(100, slice(5, "step")), at(110, slice(5, "forward")), at(150, end(5)),
+       at(160, Message().set(9, kInstant).set(11, 5).set(23, "here")), at(200, end(5)),
+       at(210, slice(5, "open")), threadTrack(5, 10, 11, "main"),
+       Message().set(60, Message().set(1, 4).set(3, Message().set(1, 10).set(6, "python")))}));
   ASSERT_EQ(store->rows<Range>(), 3U);
   EXPECT_EQ(store->text(store->row<Range>(0).name), "step");
   EXPECT_EQ(store->row<Range>(0).durNs, 100);
@@ -74,18 +76,21 @@ TEST(PerfettoImport, SlicesNestOnTheirThreads) {
 }
 
 TEST(PerfettoImport, ProcessesAreNamedWhereEventsLieOnTheirThreadsOnly) {
-  const Message process = Message().set(1, 10).set(2, "python").set(2, "train.py").set(6, "trainer");
+  const Message process =
+      Message().set(1, 10).set(2, "python").set(2, "train.py").set(6, "trainer");
   const Message track = Message().set(60, Message().set(1, 4).set(3, process));
-  const auto store = open(traceOf({track, threadTrack(5, 10, 11, "main"), at(1, slice(5, "a")), at(2, end(5))}));
+  const auto store =
+      open(traceOf({track, threadTrack(5, 10, 11, "main"), at(1, slice(5, "a")), at(2, end(5))}));
   ASSERT_EQ(store->rows<Process>(), 1U);
   EXPECT_EQ(store->text(store->row<Process>(0).name), "trainer");
   EXPECT_EQ(store->text(store->row<Process>(0).commandLine), "python train.py");
 }
 
 TEST(PerfettoImport, DescriptionsOfTheOlderFormNameProcessesAndThreads) {
-  const auto store = open(traceOf({Message().set(10, 1).set(43, Message().set(1, 10).set(6, "Renderer")),
-                                   Message().set(10, 1).set(44, Message().set(1, 10).set(2, 11).set(5, "Compositor")),
-                                   at(1, Message().set(9, kBegin).set(23, "a")), at(2, Message().set(9, kEnd))}));
+  const auto store = open(
+      traceOf({Message().set(10, 1).set(43, Message().set(1, 10).set(6, "Renderer")),
+               Message().set(10, 1).set(44, Message().set(1, 10).set(2, 11).set(5, "Compositor")),
+               at(1, Message().set(9, kBegin).set(23, "a")), at(2, Message().set(9, kEnd))}));
   ASSERT_EQ(store->rows<Range>(), 1U);
   ASSERT_EQ(store->rows<Process>(), 1U);
   EXPECT_EQ(store->row<Process>(0).osPid, 10U);
@@ -107,8 +112,9 @@ TEST(PerfettoImport, TheListOfProcessesNamesWhatTheTracksLeaveOpen) {
                            .set(1, process(20, "/bin/other"))
                            .set(2, thread(11, 10, "loader"))
                            .set(2, thread(12, 10, "listed"));
-  const auto store = open(traceOf({Message().set(2, tree), threadTrack(5, 10, 11, ""), threadTrack(6, 10, 12, "own"),
-                                   at(1, slice(5, "a")), at(2, end(5)), at(3, slice(6, "b")), at(4, end(6))}));
+  const auto store = open(
+      traceOf({Message().set(2, tree), threadTrack(5, 10, 11, ""), threadTrack(6, 10, 12, "own"),
+               at(1, slice(5, "a")), at(2, end(5)), at(3, slice(6, "b")), at(4, end(6))}));
   ASSERT_EQ(store->rows<Process>(), 1U) << "only those in which something happens";
   EXPECT_EQ(store->text(store->row<Process>(0).name), "/bin/train");
   EXPECT_EQ(store->text(store->row<Process>(0).commandLine), "/bin/train --fast");
@@ -120,7 +126,9 @@ TEST(PerfettoImport, TheListOfProcessesNamesWhatTheTracksLeaveOpen) {
 
 TEST(PerfettoImport, InternedTextsBelongToTheirSequenceUntilItIsCleared) {
   const auto interned = [](std::string_view name) {
-    return Message().set(1, Message().set(1, 1).set(2, "cat")).set(2, Message().set(1, 7).set(2, name));
+    return Message()
+        .set(1, Message().set(1, 1).set(2, "cat"))
+        .set(2, Message().set(1, 7).set(2, name));
   };
   const auto begin = [](std::uint64_t sequence, std::uint64_t ts, std::uint64_t flags) {
     return Message()
@@ -151,7 +159,9 @@ TEST(PerfettoImport, CountersHaveUnitsAndMayCountDifferences) {
     return at(ts, Message().set(9, kCounter).set(11, 8).set(30, static_cast<std::uint64_t>(v)));
   };
   const auto store = open(traceOf(
-      {Message().set(60, Message().set(1, 8).set(2, "memory").set(8, Message().set(3, 3).set(4, 1024).set(5, 1))),
+      {Message().set(
+           60,
+           Message().set(1, 8).set(2, "memory").set(8, Message().set(3, 3).set(4, 1024).set(5, 1))),
        value(1, 10), value(2, 5), value(3, -3)}));
   ASSERT_EQ(store->rows<CounterSample>(), 3U);
   EXPECT_EQ(store->row<CounterSample>(1).value, 15 * 1024);
@@ -164,7 +174,8 @@ TEST(PerfettoImport, FlowsJoinEventsInTheOrderOfTime) {
   const auto point = [](std::uint64_t ts, std::uint32_t field) {
     return at(ts, Message().set(9, kInstant).set(11, 5).fixed(field, 77));
   };
-  const auto store = open(traceOf({point(30, 48), point(10, 47), point(20, 47), threadTrack(5, 1, 1, "t")}));
+  const auto store =
+      open(traceOf({point(30, 48), point(10, 47), point(20, 47), threadTrack(5, 1, 1, "t")}));
   ASSERT_EQ(store->rows<Flow>(), 3U);
   EXPECT_EQ(store->row<Flow>(0).phase, FlowPhase::Begin);
   EXPECT_EQ(store->row<Flow>(1).phase, FlowPhase::Step);
@@ -202,15 +213,19 @@ TEST(PerfettoImport, LargeUnsignedAnnotationsAreNotNegative) {
 }
 
 TEST(PerfettoImport, AnnotationsThatCannotBeReadAreCounted) {
-  const auto store = open(
-      traceOf({at(1, slice(5, "op").set(4, Message().set(1, 99).set(4, 7)).set(4, Message().set(10, "kept").set(4, 8))),
-               at(2, end(5)), threadTrack(5, 1, 1, "t")}));
+  const auto store = open(traceOf({at(1, slice(5, "op")
+                                             .set(4, Message().set(1, 99).set(4, 7))
+                                             .set(4, Message().set(10, "kept").set(4, 8))),
+                                   at(2, end(5)), threadTrack(5, 1, 1, "t")}));
   EXPECT_EQ(Args(*store).integer(store->row<Range>(0).args, "kept"), 8);
-  EXPECT_THAT(store->warnings(), testing::ElementsAre(HasSubstr("1 annotations have names or values")));
+  EXPECT_THAT(store->warnings(),
+              testing::ElementsAre(HasSubstr("1 annotations have names or values")));
 }
 
 TEST(PerfettoImport, ClocksAreConvertedThroughSnapshots) {
-  const auto clock = [](std::uint64_t id, std::uint64_t ts) { return Message().set(1, id).set(2, ts); };
+  const auto clock = [](std::uint64_t id, std::uint64_t ts) {
+    return Message().set(1, id).set(2, ts);
+  };
   const Message snapshot = Message()
                                .set(1, clock(6, 5000))
                                .set(1, clock(3, 4000))
@@ -219,36 +234,43 @@ TEST(PerfettoImport, ClocksAreConvertedThroughSnapshots) {
   const auto local = [](std::uint64_t ts, const Message& event) {
     return Message().set(8, ts).set(58, 64).set(10, 1).set(11, event);
   };
-  const auto store = open(traceOf({Message().set(10, 1).set(6, snapshot), local(1, slice(5, "a")), local(3, end(5)),
-                                   at(9000, slice(5, "b")), at(9001, end(5)), threadTrack(5, 1, 1, "t")}));
-  EXPECT_EQ(store->row<Range>(0).startNs, 5000) << "1 us after the snapshot, on the monotonic clock";
+  const auto store = open(
+      traceOf({Message().set(10, 1).set(6, snapshot), local(1, slice(5, "a")), local(3, end(5)),
+               at(9000, slice(5, "b")), at(9001, end(5)), threadTrack(5, 1, 1, "t")}));
+  EXPECT_EQ(store->row<Range>(0).startNs, 5000)
+      << "1 us after the snapshot, on the monotonic clock";
   EXPECT_EQ(store->row<Range>(0).durNs, 3000);
   EXPECT_EQ(store->row<Range>(1).startNs, 8000);
-  EXPECT_EQ(store->row<Clock>(0).realtimeNs - store->row<Clock>(0).timeNs, 1700000000000000000 - 4000);
+  EXPECT_EQ(store->row<Clock>(0).realtimeNs - store->row<Clock>(0).timeNs,
+            1700000000000000000 - 4000);
 }
 
 TEST(PerfettoImport, AClockOfASequenceOutlivesItsState) {
-  const Message snapshot =
-      Message().set(1, Message().set(1, 6).set(2, 5000)).set(1, Message().set(1, 64).set(2, 2).set(4, 1000));
+  const Message snapshot = Message()
+                               .set(1, Message().set(1, 6).set(2, 5000))
+                               .set(1, Message().set(1, 64).set(2, 2).set(4, 1000));
   const auto local = [](std::uint64_t flags, std::uint64_t ts, const Message& event) {
     return Message().set(8, ts).set(58, 64).set(10, 1).set(13, flags).set(11, event);
   };
-  const auto store = open(traceOf({threadTrack(5, 1, 1, "t"), Message().set(10, 1).set(13, 1).set(6, snapshot),
-                                   local(2, 3, slice(5, "a")), local(1, 4, end(5))}));
+  const auto store =
+      open(traceOf({threadTrack(5, 1, 1, "t"), Message().set(10, 1).set(13, 1).set(6, snapshot),
+                    local(2, 3, slice(5, "a")), local(1, 4, end(5))}));
   EXPECT_EQ(store->row<Range>(0).startNs, 6000);
   EXPECT_EQ(store->row<Range>(0).durNs, 1000);
   EXPECT_TRUE(store->warnings().empty());
 }
 
 TEST(PerfettoImport, TimesOfTheOlderFormAreMonotonic) {
-  const Message snapshot =
-      Message().set(1, Message().set(1, 6).set(2, 50'000)).set(1, Message().set(1, 3).set(2, 20'000));
-  const auto store = open(traceOf({Message().set(10, 1).set(6, snapshot),
-                                   Message().set(10, 1).set(44, Message().set(1, 10).set(2, 11).set(6, 30)),
-                                   Message().set(10, 1).set(11, Message().set(1, 4).set(9, kBegin).set(23, "a")),
-                                   Message().set(10, 1).set(11, Message().set(1, 2).set(9, kEnd)),
-                                   Message().set(10, 1).set(11, Message().set(16, 70).set(9, kInstant).set(23, "b")),
-                                   at(90'000, Message().set(9, kInstant).set(23, "c"))}));
+  const Message snapshot = Message()
+                               .set(1, Message().set(1, 6).set(2, 50'000))
+                               .set(1, Message().set(1, 3).set(2, 20'000));
+  const auto store = open(
+      traceOf({Message().set(10, 1).set(6, snapshot),
+               Message().set(10, 1).set(44, Message().set(1, 10).set(2, 11).set(6, 30)),
+               Message().set(10, 1).set(11, Message().set(1, 4).set(9, kBegin).set(23, "a")),
+               Message().set(10, 1).set(11, Message().set(1, 2).set(9, kEnd)),
+               Message().set(10, 1).set(11, Message().set(16, 70).set(9, kInstant).set(23, "b")),
+               at(90'000, Message().set(9, kInstant).set(23, "c"))}));
   EXPECT_EQ(store->row<Range>(0).startNs, 34'000);
   EXPECT_EQ(store->row<Range>(0).durNs, 2000);
   EXPECT_EQ(store->row<Mark>(0).timeNs, 60'000) << "of BOOTTIME, on the monotonic clock";
@@ -260,27 +282,29 @@ TEST(PerfettoImport, ASequenceWhoseStateWasLostBeforeItsFirstPacketIsLeftOutUnti
     return at(ts, Message().set(9, kInstant).set(11, 5).set(10, 7)).set(13, flags);
   };
   const Message names = Message().set(2, Message().set(1, 7).set(2, "known"));
-  const auto store = open(traceOf(
-      {threadTrack(5, 1, 1, "t"), packet(1, 2).set(42, 1), packet(2, 2), packet(3, 1).set(12, names), packet(4, 2)}));
+  const auto store = open(traceOf({threadTrack(5, 1, 1, "t"), packet(1, 2).set(42, 1), packet(2, 2),
+                                   packet(3, 1).set(12, names), packet(4, 2)}));
   ASSERT_EQ(store->rows<Mark>(), 2U);
   EXPECT_EQ(store->text(store->row<Mark>(0).name), "known");
   EXPECT_THAT(store->warnings(), testing::ElementsAre(HasSubstr("2 packets were left out")));
 }
 
 TEST(PerfettoImport, EveryPacketWithATimeMovesItsIncrementalClockOn) {
-  const Message snapshot =
-      Message().set(1, Message().set(1, 6).set(2, 1'000'000)).set(1, Message().set(1, 64).set(2, 1'000'000).set(3, 1));
+  const Message snapshot = Message()
+                               .set(1, Message().set(1, 6).set(2, 1'000'000))
+                               .set(1, Message().set(1, 64).set(2, 1'000'000).set(3, 1));
   const auto local = [](std::uint64_t delta, std::uint32_t field, const Message& payload) {
     return Message().set(8, delta).set(58, 64).set(10, 1).set(field, payload);
   };
   const Message descriptor = Message().set(1, 77).set(2, "custom");
-  const auto store =
-      open(traceOf({threadTrack(5, 1, 1, "t"),
-                    // The snapshot's own time is none of the clock that it sets.
-                    Message().set(8, 123).set(58, 6).set(10, 1).set(6, snapshot), local(1000, 11, slice(5, "a")),
-                    local(1000, 11, end(5)), local(500'000, 60, descriptor), Message().set(10, 1).set(60, descriptor),
-                    local(0, 11, slice(77, "b")), local(1000, 11, end(77)), local(0, 9999, Message()),
-                    local(1000, 11, slice(5, "c")), local(1000, 11, end(5))}));
+  const auto store = open(
+      traceOf({threadTrack(5, 1, 1, "t"),
+               // The snapshot's own time is none of the clock that it sets.
+               Message().set(8, 123).set(58, 6).set(10, 1).set(6, snapshot),
+               local(1000, 11, slice(5, "a")), local(1000, 11, end(5)),
+               local(500'000, 60, descriptor), Message().set(10, 1).set(60, descriptor),
+               local(0, 11, slice(77, "b")), local(1000, 11, end(77)), local(0, 9999, Message()),
+               local(1000, 11, slice(5, "c")), local(1000, 11, end(5))}));
   EXPECT_EQ(store->row<Range>(0).startNs, 1'001'000);
   EXPECT_EQ(store->row<Range>(1).startNs, 1'502'000);
   EXPECT_EQ(store->row<Range>(2).startNs, 1'504'000);
@@ -292,19 +316,26 @@ TEST(PerfettoImport, OnlyEventsNeedAClockThatIsKnown) {
   };
   const Message descriptor = Message().set(1, 77).set(2, "custom");
   const auto plain = at(9, Message().set(9, kInstant).set(11, 5).set(23, "here"));
-  EXPECT_TRUE(open(traceOf({threadTrack(5, 1, 1, "t"), in(99, 60, descriptor), plain}))->warnings().empty());
-  EXPECT_THAT(open(traceOf({threadTrack(5, 1, 1, "t"), in(99, 11, slice(5, "a")), plain}))->warnings(),
-              Contains(HasSubstr("1 packets have a clock")));
+  EXPECT_TRUE(open(traceOf({threadTrack(5, 1, 1, "t"), in(99, 60, descriptor), plain}))
+                  ->warnings()
+                  .empty());
+  EXPECT_THAT(
+      open(traceOf({threadTrack(5, 1, 1, "t"), in(99, 11, slice(5, "a")), plain}))->warnings(),
+      Contains(HasSubstr("1 packets have a clock")));
 }
 
 TEST(PerfettoImport, ArgumentsOfOneNameLieTogether) {
   const auto annotated = [](std::uint64_t ts, std::uint64_t a, std::uint64_t b) {
-    return at(ts, slice(5, "a").set(4, Message().set(10, "a").set(4, a)).set(4, Message().set(10, "b").set(4, b)));
+    return at(ts, slice(5, "a")
+                      .set(4, Message().set(10, "a").set(4, a))
+                      .set(4, Message().set(10, "b").set(4, b)));
   };
-  const auto store = open(traceOf({threadTrack(5, 1, 1, "t"), annotated(1, 10, 20), annotated(2, 11, 21),
-                                   annotated(3, 12, 22), at(4, end(5)), at(5, end(5)), at(6, end(5))}));
+  const auto store =
+      open(traceOf({threadTrack(5, 1, 1, "t"), annotated(1, 10, 20), annotated(2, 11, 21),
+                    annotated(3, 12, 22), at(4, end(5)), at(5, end(5)), at(6, end(5))}));
   const auto keys = store->column<&Arg::key>();
-  EXPECT_EQ(std::vector(keys.begin(), keys.end()), (std::vector{keys[0], keys[0], keys[0], keys[5], keys[5], keys[5]}));
+  EXPECT_EQ(std::vector(keys.begin(), keys.end()),
+            (std::vector{keys[0], keys[0], keys[0], keys[5], keys[5], keys[5]}));
   const Args args(*store);
   for (std::uint64_t i = 0; i < 3; ++i) {
     EXPECT_EQ(args.integer(store->row<Range>(i).args, "a"), static_cast<std::int64_t>(10 + i));
@@ -313,7 +344,8 @@ TEST(PerfettoImport, ArgumentsOfOneNameLieTogether) {
 }
 
 /// An event of the older form: a phase of Chrome's, with an id in one of the three scopes.
-Message legacy(std::uint64_t track, std::string_view name, char phase, std::uint32_t scope = 0, std::uint64_t id = 0) {
+Message legacy(std::uint64_t track, std::string_view name, char phase, std::uint32_t scope = 0,
+               std::uint64_t id = 0) {
   Message event;
   event.set(2, static_cast<std::uint64_t>(phase));
   if (scope != 0) event.set(scope, id);
@@ -321,22 +353,23 @@ Message legacy(std::uint64_t track, std::string_view name, char phase, std::uint
 }
 
 TEST(PerfettoImport, LegacyPhasesThatAreNotReadAreCounted) {
-  EXPECT_THAT(open(traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "a")), at(1, legacy(5, "object", 'O', 10, 9)),
-                            at(2, end(5))}))
+  EXPECT_THAT(open(traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "a")),
+                            at(1, legacy(5, "object", 'O', 10, 9)), at(2, end(5))}))
                   ->warnings(),
               Contains(HasSubstr("legacy events that lacuna does not read: O (1)")));
 }
 
 TEST(PerfettoImport, LegacyAsyncEventsPairByTheirIdsAndScopes) {
   constexpr std::uint32_t kUnscoped = 6, kLocal = 10, kGlobal = 11;
-  const auto store =
-      open(traceOf({threadTrack(5, 1, 1, "a"), threadTrack(6, 1, 2, "b"), threadTrack(7, 2, 3, "other process"),
-                    at(10, legacy(5, "one", 'b', kLocal, 9)), at(11, legacy(7, "two", 'b', kLocal, 9)),
-                    at(12, legacy(5, "three", 'b', kGlobal, 9)), at(13, legacy(5, "four", 'S', kUnscoped, 9)),
-                    at(14, legacy(5, "five", 'S', kUnscoped, 9)), at(15, legacy(5, "step", 'n', kLocal, 9)),
-                    at(20, legacy(7, "two", 'e', kLocal, 9)), at(30, legacy(6, "one", 'e', kLocal, 9)),
-                    at(40, legacy(7, "three", 'e', kGlobal, 9)), at(50, legacy(5, "four", 'F', kUnscoped, 9)),
-                    at(60, legacy(5, "five", 'F', kUnscoped, 9)), at(70, legacy(5, "none", 'e', kUnscoped, 1))}));
+  const auto store = open(traceOf(
+      {threadTrack(5, 1, 1, "a"), threadTrack(6, 1, 2, "b"), threadTrack(7, 2, 3, "other process"),
+       at(10, legacy(5, "one", 'b', kLocal, 9)), at(11, legacy(7, "two", 'b', kLocal, 9)),
+       at(12, legacy(5, "three", 'b', kGlobal, 9)), at(13, legacy(5, "four", 'S', kUnscoped, 9)),
+       at(14, legacy(5, "five", 'S', kUnscoped, 9)), at(15, legacy(5, "step", 'n', kLocal, 9)),
+       at(20, legacy(7, "two", 'e', kLocal, 9)), at(30, legacy(6, "one", 'e', kLocal, 9)),
+       at(40, legacy(7, "three", 'e', kGlobal, 9)), at(50, legacy(5, "four", 'F', kUnscoped, 9)),
+       at(60, legacy(5, "five", 'F', kUnscoped, 9)),
+       at(70, legacy(5, "none", 'e', kUnscoped, 1))}));
   ASSERT_EQ(store->rows<Range>(), 5U);
   const TimeNs lengths[] = {20, 9, 28, 37, 46};
   for (std::uint64_t i = 0; i < 5; ++i) {
@@ -353,9 +386,10 @@ TEST(PerfettoImport, LegacyAsyncEventsPairByTheirIdsAndScopes) {
 }
 
 TEST(PerfettoImport, LegacyFlowsAreFlows) {
-  const auto store = open(
-      traceOf({threadTrack(5, 1, 1, "t"), at(10, legacy(5, "send", 's', 6, 3)), at(20, legacy(5, "send", 't', 6, 3)),
-               at(30, legacy(5, "send", 'f', 6, 3)), at(35, legacy(5, "other", 's', 6, 3))}));
+  const auto store =
+      open(traceOf({threadTrack(5, 1, 1, "t"), at(10, legacy(5, "send", 's', 6, 3)),
+                    at(20, legacy(5, "send", 't', 6, 3)), at(30, legacy(5, "send", 'f', 6, 3)),
+                    at(35, legacy(5, "other", 's', 6, 3))}));
   ASSERT_EQ(store->rows<Flow>(), 4U);
   const FlowPhase phases[] = {FlowPhase::Begin, FlowPhase::Step, FlowPhase::End, FlowPhase::Begin};
   for (std::uint64_t i = 0; i < 4; ++i) EXPECT_EQ(store->row<Flow>(i).phase, phases[i]) << i;
@@ -369,8 +403,9 @@ TEST(PerfettoImport, LegacyEventsLieOnTheThreadThatTheyAreWrittenFor) {
   };
   const Message both = Message().set(18, 20).set(19, 21);
   const auto store =
-      open(traceOf({threadTrack(5, 10, 11, "writer"), threadTrack(6, 20, 21, "worker"), at(1, other(kBegin, both)),
-                    at(3, other(kEnd, both)), at(4, other(kInstant, Message().set(19, 12)))}));
+      open(traceOf({threadTrack(5, 10, 11, "writer"), threadTrack(6, 20, 21, "worker"),
+                    at(1, other(kBegin, both)), at(3, other(kEnd, both)),
+                    at(4, other(kInstant, Message().set(19, 12)))}));
   const auto threadOf = [&](ThreadId id) { return store->row<Thread>(id.value - 1); };
   const auto range = store->row<Range>(0);
   EXPECT_EQ(range.durNs, 2);
@@ -382,10 +417,12 @@ TEST(PerfettoImport, LegacyEventsLieOnTheThreadThatTheyAreWrittenFor) {
 
 TEST(PerfettoImport, LegacyEventsAreBoundIntoFlows) {
   const auto bound = [](std::uint64_t ts, std::uint64_t direction) {
-    return at(ts, Message().set(9, kInstant).set(11, 5).set(6, Message().set(8, 77).set(13, direction)));
+    return at(
+        ts, Message().set(9, kInstant).set(11, 5).set(6, Message().set(8, 77).set(13, direction)));
   };
-  const auto store = open(traceOf({threadTrack(5, 1, 1, "t"), bound(10, 2), bound(20, 3), bound(30, 1),
-                                   at(40, Message().set(9, kInstant).set(11, 5).set(6, Message().set(8, 77)))}));
+  const auto store =
+      open(traceOf({threadTrack(5, 1, 1, "t"), bound(10, 2), bound(20, 3), bound(30, 1),
+                    at(40, Message().set(9, kInstant).set(11, 5).set(6, Message().set(8, 77)))}));
   ASSERT_EQ(store->rows<Flow>(), 3U);
   const FlowPhase phases[] = {FlowPhase::Begin, FlowPhase::Step, FlowPhase::End};
   for (std::uint64_t i = 0; i < 3; ++i) {
@@ -395,11 +432,14 @@ TEST(PerfettoImport, LegacyEventsAreBoundIntoFlows) {
 }
 
 TEST(PerfettoImport, AnnotationsOfAnEndJoinThoseOfItsBegin) {
-  const auto note = [](std::string_view key, std::uint64_t value) { return Message().set(10, key).set(4, value); };
-  const auto store =
-      open(traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "outer").set(4, note("a", 1)).set(4, note("b", 2))),
-                    at(2, slice(5, "inner")), at(3, end(5).set(4, note("c", 3))),
-                    at(4, end(5).set(4, note("b", 5)).set(4, note("c", 6))), at(5, end(5).set(4, note("c", 7)))}));
+  const auto note = [](std::string_view key, std::uint64_t value) {
+    return Message().set(10, key).set(4, value);
+  };
+  const auto store = open(traceOf(
+      {threadTrack(5, 1, 1, "t"),
+       at(1, slice(5, "outer").set(4, note("a", 1)).set(4, note("b", 2))), at(2, slice(5, "inner")),
+       at(3, end(5).set(4, note("c", 3))), at(4, end(5).set(4, note("b", 5)).set(4, note("c", 6))),
+       at(5, end(5).set(4, note("c", 7)))}));
   const Args args(*store);
   const auto outer = store->row<Range>(0).args;
   EXPECT_EQ(args.integer(outer, "a"), 1);
@@ -418,10 +458,11 @@ TEST(PerfettoImport, BuiltInCountersAndRealNumbersHaveUnitsToo) {
   const auto real = [](std::uint64_t on, double value) {
     return Message().set(9, kCounter).set(11, on).fixed(44, std::bit_cast<std::uint64_t>(value));
   };
-  const auto store =
-      open(traceOf({track(7, Message().set(1, std::uint64_t{1}).set(4, std::uint64_t{1000})),
-                    track(8, Message().set(3, std::uint64_t{3}).set(4, std::uint64_t{2}).set(5, std::uint64_t{1})),
-                    at(1, real(7, 1.5)), at(2, real(8, 0.5)), at(3, real(8, 0.25))}));
+  const auto store = open(traceOf(
+      {track(7, Message().set(1, std::uint64_t{1}).set(4, std::uint64_t{1000})),
+       track(8,
+             Message().set(3, std::uint64_t{3}).set(4, std::uint64_t{2}).set(5, std::uint64_t{1})),
+       at(1, real(7, 1.5)), at(2, real(8, 0.5)), at(3, real(8, 0.25))}));
   ASSERT_EQ(store->rows<CounterTrack>(), 2U);
   EXPECT_EQ(store->text(store->row<CounterTrack>(0).name), "thread time");
   EXPECT_EQ(store->text(store->row<CounterTrack>(0).unit), "ns");
@@ -435,28 +476,34 @@ TEST(PerfettoImport, DictionariesAndListsInAnnotationsAreJson) {
   const auto entry = [](std::string_view key, std::uint32_t field, auto value) {
     return Message().set(10, key).set(field, value);
   };
-  const Message dictionary =
-      entry("d", 11, entry("k", 4, std::uint64_t{3})).set(11, entry("s", 6, std::string_view("v \"w\"")));
-  const Message list = entry("l", 12, Message().set(4, std::uint64_t{1})).set(12, Message().set(2, std::uint64_t{1}));
-  const Message deep = entry("n", 11, entry("x", 12, Message().set(12, Message().set(6, std::string_view("y")))));
+  const Message dictionary = entry("d", 11, entry("k", 4, std::uint64_t{3}))
+                                 .set(11, entry("s", 6, std::string_view("v \"w\"")));
+  const Message list = entry("l", 12, Message().set(4, std::uint64_t{1}))
+                           .set(12, Message().set(2, std::uint64_t{1}));
+  const Message deep =
+      entry("n", 11, entry("x", 12, Message().set(12, Message().set(6, std::string_view("y")))));
   const Message other = entry("o", 77, std::uint64_t{5});
   const auto store =
       open(traceOf({threadTrack(5, 1, 1, "t"),
-                    at(1, slice(5, "a").set(4, dictionary).set(4, list).set(4, deep).set(4, other)), at(2, end(5))}));
+                    at(1, slice(5, "a").set(4, dictionary).set(4, list).set(4, deep).set(4, other)),
+                    at(2, end(5))}));
   const Args args(*store);
   const auto set = store->row<Range>(0).args;
   EXPECT_EQ(args.text(set, "d"), R"({"k": 3, "s": "v \"w\""})");
   EXPECT_EQ(args.text(set, "l"), "[1, true]");
   EXPECT_EQ(args.text(set, "n"), R"({"x": [["y"]]})");
   EXPECT_THAT(store->warnings(),
-              testing::ElementsAre(HasSubstr("1 annotations have names or values that lacuna does not read")));
+              testing::ElementsAre(
+                  HasSubstr("1 annotations have names or values that lacuna does not read")));
 }
 
 TEST(PerfettoImport, CompressedPacketsAndFilesAreUnpacked) {
-  const std::string inner = traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "a")), at(2, end(5))});
+  const std::string inner =
+      traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "a")), at(2, end(5))});
   std::string packed(compressBound(inner.size()), '\0');
   uLongf size = packed.size();
-  compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(inner.data()), inner.size());
+  compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+           reinterpret_cast<const Bytef*>(inner.data()), inner.size());
   packed.resize(size);
   EXPECT_EQ(open(traceOf({Message().set(50, packed)}))->rows<Range>(), 1U);
   const test::TempFile file(".pftrace.gz");
@@ -469,13 +516,14 @@ TEST(PerfettoImport, CompressedPacketsAndFilesAreUnpacked) {
 }
 
 TEST(PerfettoImport, ZstdPacketsAreUnpackedWithAndWithoutTheirLength) {
-  const std::string inner =
-      traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, std::string(200'000, 'a'))), at(2, end(5))});
+  const std::string inner = traceOf(
+      {threadTrack(5, 1, 1, "t"), at(1, slice(5, std::string(200'000, 'a'))), at(2, end(5))});
   ZSTD_CCtx* context = ZSTD_createCCtx();
   for (const int saysLength : {1, 0}) {
     ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, saysLength);
     std::string packed(ZSTD_compressBound(inner.size()), '\0');
-    packed.resize(ZSTD_compress2(context, packed.data(), packed.size(), inner.data(), inner.size()));
+    packed.resize(
+        ZSTD_compress2(context, packed.data(), packed.size(), inner.data(), inner.size()));
     EXPECT_EQ(open(traceOf({Message().set(133, packed)}))->rows<Range>(), 1U);
     const std::string cut = packed.substr(0, packed.size() / 2);
     const auto store = open(traceOf({Message().set(133, cut)}) + inner);
@@ -486,15 +534,17 @@ TEST(PerfettoImport, ZstdPacketsAreUnpackedWithAndWithoutTheirLength) {
 }
 
 TEST(PerfettoImport, DamageIsNamedByItsByte) {
-  const std::string full = traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "a")), at(2, end(5))});
+  const std::string full =
+      traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "a")), at(2, end(5))});
   const std::string last = traceOf({at(2, end(5))});
   const auto cut = open(full.substr(0, full.size() - 3));
   EXPECT_EQ(cut->rows<Range>(), 1U);
-  EXPECT_THAT(cut->warnings(),
-              Contains(HasSubstr(fmt::format("byte {}: the packet breaks off", full.size() - last.size()))));
+  EXPECT_THAT(cut->warnings(), Contains(HasSubstr(fmt::format("byte {}: the packet breaks off",
+                                                              full.size() - last.size()))));
   std::string bad = full;
   proto::putBytes(bad, 1, "\x5a\x7f");
-  EXPECT_THAT(open(bad)->warnings(), Contains(HasSubstr(fmt::format("the first at byte {}", full.size()))));
+  EXPECT_THAT(open(bad)->warnings(),
+              Contains(HasSubstr(fmt::format("the first at byte {}", full.size()))));
   EXPECT_THAT(errorOf(traceOf({Message().set(8, 1)})), HasSubstr("no track events"));
   EXPECT_THAT(errorOf("\x0a\xff\xff\xff\xff\xff\xff\x7f"), HasSubstr("claims"));
 }
@@ -508,7 +558,9 @@ TEST(PerfettoExport, EveryRowOfEveryTableComesBack) {
     const auto again = Store::open(file.path());
     ASSERT_TRUE(again.ok()) << again.error().message;
     EXPECT_TRUE((*again)->warnings().empty()) << (*again)->warnings().front();
-    forEachTable([&]<class Row>() { EXPECT_EQ(test::difference<Row>(**again, *store), "") << "seed " << seed; });
+    forEachTable([&]<class Row>() {
+      EXPECT_EQ(test::difference<Row>(**again, *store), "") << "seed " << seed;
+    });
   }
 }
 
@@ -521,7 +573,8 @@ std::string withoutOurs(std::string_view trace) {
     proto::Reader fields(packet.bytes);
     for (proto::Field field; fields.next(field);) {
       if (field.number == 1987) continue;
-      field.wire == proto::Wire::Bytes ? kept.set(field.number, field.bytes) : kept.set(field.number, field.value);
+      field.wire == proto::Wire::Bytes ? kept.set(field.number, field.bytes)
+                                       : kept.set(field.number, field.value);
     }
     proto::putBytes(out, 1, kept.bytes);
   }
@@ -531,7 +584,8 @@ std::string withoutOurs(std::string_view trace) {
 TEST(PerfettoExport, OtherReadersSeeTheArguments) {
   StoreBuilder builder;
   builder.append(Thread{.id = ThreadId(1), .osTid = 7});
-  builder.append(ArgSet{ArgSetId(1), builder.intern("+size\n=External id\n+a \\\"b\\\"\n+list\n+real\n+off")});
+  builder.append(
+      ArgSet{ArgSetId(1), builder.intern("+size\n=External id\n+a \\\"b\\\"\n+list\n+real\n+off")});
   const auto add = [&](std::string_view key, ArgType type, std::uint64_t bits) {
     builder.append(Arg{ArgSetId(1), ArgScope::Argument, builder.intern(key), type, bits});
   };
@@ -540,8 +594,11 @@ TEST(PerfettoExport, OtherReadersSeeTheArguments) {
   add("list", ArgType::Json, builder.intern("[1, 2]").value);
   add("real", ArgType::F64, std::bit_cast<std::uint64_t>(0.5));
   add("off", ArgType::Bool, 0);
-  builder.append(
-      Range{.startNs = 5, .durNs = 3, .thread = ThreadId(1), .name = builder.intern("op"), .args = ArgSetId(1)});
+  builder.append(Range{.startNs = 5,
+                       .durNs = 3,
+                       .thread = ThreadId(1),
+                       .name = builder.intern("op"),
+                       .args = ArgSetId(1)});
   const test::TempFile file(".pftrace");
   ASSERT_TRUE(exportTrace(*builder.build(), file.path(), Format::Perfetto).ok());
   std::ostringstream bytes;

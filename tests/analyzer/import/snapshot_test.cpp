@@ -23,8 +23,8 @@ using testing::HasSubstr;
 class Pickled : public test::TempFile {
  public:
   Pickled(const std::string& kind, int protocol) : TempFile(".pickle") {
-    const std::string command =
-        "python3 " LACUNA_TOOLS "/make_pickle.py " + kind + " " + std::to_string(protocol) + " " + path().string();
+    const std::string command = "python3 " LACUNA_TOOLS "/make_pickle.py " + kind + " " +
+                                std::to_string(protocol) + " " + path().string();
     EXPECT_EQ(std::system(command.c_str()), 0);
   }
 };
@@ -71,8 +71,10 @@ std::string errorWithin(std::string_view bytes, std::uint64_t mostValues) {
 
 TEST(SnapshotImport, ValuesMarksAndReferencesCountForTheBudget) {
   for (const char opcode : {')', ']', '(', 'N'}) {
-    EXPECT_THAT(errorWithin("\x80\x02" + std::string(2'000, opcode) + ".", 1'000),
-                HasSubstr("holds more than 1000 values, the budget for a file of this size; --budget values="));
+    EXPECT_THAT(
+        errorWithin("\x80\x02" + std::string(2'000, opcode) + ".", 1'000),
+        HasSubstr(
+            "holds more than 1000 values, the budget for a file of this size; --budget values="));
   }
   // One value, and a list that refers to it again and again.
   std::string list = "\x80\x02]q";
@@ -86,7 +88,8 @@ TEST(SnapshotImport, ValuesMarksAndReferencesCountForTheBudget) {
 /// "X", the size and the text.
 std::string textOp(std::string_view text) {
   std::string out = "X";
-  for (std::size_t shift = 0; shift < 32; shift += 8) out += static_cast<char>(text.size() >> shift & 0xff);
+  for (std::size_t shift = 0; shift < 32; shift += 8)
+    out += static_cast<char>(text.size() >> shift & 0xff);
   return out.append(text);
 }
 
@@ -96,7 +99,8 @@ TEST(SnapshotImport, ADictionaryThatIsReferredToOftenIsSearchedOnce) {
   pickle += '\0';
   pickle += '(';
   for (int i = 0; i < 60'000; ++i) pickle += textOp("key " + std::to_string(i)) + "N";
-  pickle += textOp("action") + textOp("alloc") + textOp("size") + "K\x08" + textOp("addr") + "K\x10" + "u";
+  pickle += textOp("action") + textOp("alloc") + textOp("size") + "K\x08" + textOp("addr") +
+            "K\x10" + "u";
   for (int i = 1; i < 60'000; ++i) (pickle += 'h') += '\0';
   const test::TempFile file(".pickle", pickle + "ees.");
   const auto begin = std::chrono::steady_clock::now();
@@ -109,11 +113,12 @@ TEST(SnapshotImport, ADictionaryThatIsReferredToOftenIsSearchedOnce) {
 /// A snapshot of one allocation with so many frames of a function in `file`.
 std::string pickleOfFrames(const std::string& file, int frames) {
   const std::string memo{'\0'};
-  std::string pickle = "\x80\x02}" + textOp("device_traces") + "](](}(" + textOp("action") + textOp("alloc") +
-                       textOp("size") + "K\x08" + textOp("addr") + "K\x10" + textOp("frames") + "](";
+  std::string pickle = "\x80\x02}" + textOp("device_traces") + "](](}(" + textOp("action") +
+                       textOp("alloc") + textOp("size") + "K\x08" + textOp("addr") + "K\x10" +
+                       textOp("frames") + "](";
   for (int i = 0; i < frames; ++i) {
-    pickle += "}(" + textOp("filename") + (i == 0 ? textOp(file) + "q" + memo : "h" + memo) + textOp("name") +
-              textOp("f") + textOp("line") + "K\x07u";
+    pickle += "}(" + textOp("filename") + (i == 0 ? textOp(file) + "q" + memo : "h" + memo) +
+              textOp("name") + textOp("f") + textOp("line") + "K\x07u";
   }
   return pickle + "euees.";
 }
@@ -181,7 +186,9 @@ TEST(SnapshotImport, SegmentsThatGrowAreGivenBackInAnyPieces) {
 TEST(SnapshotImport, AddressesAreHeldOnce) {
   AddressSet held;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;
-  const auto visit = [&](std::uint64_t from, std::uint64_t bytes) { parts.emplace_back(from, bytes); };
+  const auto visit = [&](std::uint64_t from, std::uint64_t bytes) {
+    parts.emplace_back(from, bytes);
+  };
   const auto added = [&](std::uint64_t from, std::uint64_t bytes) {
     parts.clear();
     held.add(from, bytes, visit);
@@ -215,8 +222,8 @@ TEST(SnapshotImport, EventsThatCannotBeAreLeftOutAndCounted) {
   EXPECT_EQ(store->rows<Allocation>(), usual->rows<Allocation>());
   EXPECT_EQ(store->row<Allocation>(0).timeNs, usual->row<Allocation>(0).timeNs);
   EXPECT_THAT(store->warnings(), testing::ElementsAre(HasSubstr(
-                                     "3 events have a size or a time that none can have and were left out, the first: "
-                                     "alloc at 1700000000000010, -5 bytes")));
+                                     "3 events have a size or a time that none can have and were "
+                                     "left out, the first: alloc at 1700000000000010, -5 bytes")));
 }
 
 TEST(SnapshotImport, NothingIsExecuted) {
@@ -238,7 +245,8 @@ TEST(SnapshotImport, WhatIsNoSnapshotSaysSo) {
   EXPECT_THAT(errorOf("\x80\x04](K\x01K\x02"
                       "e."),
               HasSubstr("_dump_snapshot"));
-  EXPECT_THAT(Store::open(Pickled("empty", 5).path()).error().message, HasSubstr("_record_memory_history"));
+  EXPECT_THAT(Store::open(Pickled("empty", 5).path()).error().message,
+              HasSubstr("_record_memory_history"));
 }
 
 TEST(SnapshotImport, HostilePicklesAreRefusedByTheirByte) {
@@ -256,7 +264,8 @@ TEST(SnapshotImport, HostilePicklesAreRefusedByTheirByte) {
 
 TEST(SnapshotImport, SelfReferenceAndRepetitionEnd) {
   using namespace std::string_literals;
-  // {"device_traces": L} where L holds itself; then a list that repeats a list that repeats an event.
+  // {"device_traces": L} where L holds itself; then a list that repeats a list that repeats an
+  // event.
   const std::string self =
       "\x80\x04}\x8c\x0d"
       "device_traces]\x94h\x00"

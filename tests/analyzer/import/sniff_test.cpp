@@ -70,7 +70,8 @@ TEST(Sniff, KnowsAFileByItsFirstBytes) {
     const test::TempFile file(".any", head.bytes);
     const auto kind = sniff(file.path());
     ASSERT_TRUE(kind.ok()) << head.bytes;
-    EXPECT_EQ(*kind, head.kind) << testing::PrintToString(head.bytes) << " is no " << describe(*kind);
+    EXPECT_EQ(*kind, head.kind) << testing::PrintToString(head.bytes) << " is no "
+                                << describe(*kind);
   }
 }
 
@@ -85,8 +86,8 @@ TEST(Sniff, KnowsAPackedFileByWhatIsInIt) {
 
 TEST(Sniff, KnowsATraceOfOursByItsHeaderOrItsFirstBlock) {
   const std::string magic = "\x89LCN\r\n\x1a\n", marker = "\xf7\xce\xb5\x62\x6c\x6b\x1a\n";
-  for (const std::string& content :
-       {magic, magic + "more", std::string(64, 'x') + marker, "{" + std::string(63, ' ') + marker}) {
+  for (const std::string& content : {magic, magic + "more", std::string(64, 'x') + marker,
+                                     "{" + std::string(63, ' ') + marker}) {
     const test::TempFile file(".any", content);
     EXPECT_EQ(*sniff(file.path()), SourceKind::Lcn);
     EXPECT_THAT(sniffError(packedHead(content)), HasSubstr("is a .lcn that was compressed"));
@@ -96,12 +97,14 @@ TEST(Sniff, KnowsATraceOfOursByItsHeaderOrItsFirstBlock) {
 }
 
 TEST(Sniff, AFileThatStandsForAnotherIsAnError) {
-  EXPECT_THAT(sniffError("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"), HasSubstr("`git lfs pull`"));
+  EXPECT_THAT(sniffError("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
+              HasSubstr("`git lfs pull`"));
 }
 
 TEST(Sniff, PackedDataWithoutAByteOfTextAreAnErrorAndWithSomeAreNone) {
   const std::string packed = packedHead("{\"traceEvents\": []}");
-  EXPECT_THAT(sniffError(packed.substr(0, 6)), HasSubstr(": the compressed data ends early, after 0 bytes of text"));
+  EXPECT_THAT(sniffError(packed.substr(0, 6)),
+              HasSubstr(": the compressed data ends early, after 0 bytes of text"));
   EXPECT_THAT(sniffError("\x1f\x8b no gzip"), HasSubstr("is damaged after 0 bytes"));
   const test::TempFile cut(".any", packedHead("[") + packed.substr(0, 10));
   EXPECT_EQ(*sniff(cut.path()), SourceKind::Json);
@@ -115,7 +118,8 @@ TEST(Sniff, AMissingFileIsAnError) {
 TEST(Sniff, EveryKindHasWordsOfItsOwn) {
   std::set<std::string_view> words;
   const auto last = static_cast<std::size_t>(SourceKind::Unknown);
-  for (std::size_t kind = 0; kind <= last; ++kind) words.insert(describe(static_cast<SourceKind>(kind)));
+  for (std::size_t kind = 0; kind <= last; ++kind)
+    words.insert(describe(static_cast<SourceKind>(kind)));
   EXPECT_EQ(words.size(), last + 1);
   EXPECT_FALSE(words.contains(""));
 }
@@ -134,8 +138,9 @@ TEST(Importers, TheErrorForAnUnknownFileListsThem) {
   const test::TempFile file(".any", "words");
   const auto store = Store::open(file.path());
   ASSERT_FALSE(store.ok());
-  EXPECT_THAT(store.error().message,
-              HasSubstr(": not a trace that lacuna knows; it reads .lcn, Kineto and Chrome JSON, "));
+  EXPECT_THAT(
+      store.error().message,
+      HasSubstr(": not a trace that lacuna knows; it reads .lcn, Kineto and Chrome JSON, "));
   EXPECT_THAT(store.error().message, HasSubstr(" (also gz and zstd)"));
   for (const Importer* importer : importers())
     EXPECT_THAT(store.error().message, HasSubstr(std::string(importer->plural)));

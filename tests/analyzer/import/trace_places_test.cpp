@@ -41,19 +41,22 @@ TEST(TracePlaces, OneKeyIsOnePlaceAndIdsCountTheRows) {
 TEST(TracePlaces, DevicesAreOfAKindAndQueuesOfADeviceAndAProcess) {
   StoreBuilder builder;
   TracePlaces places(builder);
-  const DeviceId gpu = places.device(DeviceKind::Cuda, 1, 3), cpu = places.device(DeviceKind::Cpu, 1, 0);
+  const DeviceId gpu = places.device(DeviceKind::Cuda, 1, 3),
+                 cpu = places.device(DeviceKind::Cpu, 1, 0);
   EXPECT_NE(gpu, cpu);
   EXPECT_EQ(places.device(DeviceKind::Cuda, 1, 9), gpu);
   EXPECT_THAT(builder.columns<Device>().index, ElementsAre(3, 0));
   std::vector<QueueId> queues;
   for (const DeviceId device : {gpu, cpu}) {
     for (const std::uint32_t process : {1, 2}) {
-      for (const std::uint64_t key : {7, 8}) queues.push_back(places.queue(device, ProcessId(process), key, key + 100));
+      for (const std::uint64_t key : {7, 8})
+        queues.push_back(places.queue(device, ProcessId(process), key, key + 100));
     }
   }
   for (std::uint32_t i = 0; i < queues.size(); ++i) EXPECT_EQ(queues[i].value, i + 1);
   EXPECT_EQ(places.queue(cpu, ProcessId(2), 8, 0), queues.back());
-  EXPECT_THAT(builder.columns<Queue>().nativeId, ElementsAre(107, 108, 107, 108, 107, 108, 107, 108));
+  EXPECT_THAT(builder.columns<Queue>().nativeId,
+              ElementsAre(107, 108, 107, 108, 107, 108, 107, 108));
 }
 
 TEST(TracePlaces, CountersDifferByAllThatNamesThem) {
@@ -64,10 +67,11 @@ TEST(TracePlaces, CountersDifferByAllThatNamesThem) {
   const TrackId plain = places.track(track);
   EXPECT_EQ(places.track(track), plain);
   std::uint32_t next = 2;
-  for (const auto change :
-       {+[](CounterTrack& one) { one.process.value = 1; }, +[](CounterTrack& one) { one.thread.value = 1; },
-        +[](CounterTrack& one) { one.device.value = 1; }, +[](CounterTrack& one) { one.name.value = 0; },
-        +[](CounterTrack& one) { one.unit.value = 1; }}) {
+  for (const auto change : {+[](CounterTrack& one) { one.process.value = 1; },
+                            +[](CounterTrack& one) { one.thread.value = 1; },
+                            +[](CounterTrack& one) { one.device.value = 1; },
+                            +[](CounterTrack& one) { one.name.value = 0; },
+                            +[](CounterTrack& one) { one.unit.value = 1; }}) {
     CounterTrack other = track;
     change(other);
     EXPECT_EQ(places.track(other).value, next++);
@@ -77,9 +81,11 @@ TEST(TracePlaces, CountersDifferByAllThatNamesThem) {
 
 TEST(RenumberIds, IdsBecomeTheNumbersOfTheirRowsAndReferencesFollow) {
   StoreBuilder builder;
-  for (const std::uint32_t id : {70, 30}) builder.append(Thread{.id = ThreadId(id), .process = ProcessId(9)});
+  for (const std::uint32_t id : {70, 30})
+    builder.append(Thread{.id = ThreadId(id), .process = ProcessId(9)});
   builder.append(Process{.id = ProcessId(9), .parent = ProcessId(9)});
-  for (const std::uint32_t thread : {30, 70, 0, 1, 71}) builder.append(Range{.thread = ThreadId(thread)});
+  for (const std::uint32_t thread : {30, 70, 0, 1, 71})
+    builder.append(Range{.thread = ThreadId(thread)});
   builder.append(StackFrame{.id = FrameId(200)});
   builder.append(StackFrame{.id = FrameId(100), .parent = FrameId(200)});
   builder.append(ArgSet{ArgSetId(40), builder.intern("+a")});
@@ -102,7 +108,8 @@ TEST(RenumberIds, IdsBecomeTheNumbersOfTheirRowsAndReferencesFollow) {
 TEST(RenumberIds, NumbersFromOneInAnyOrderStay) {
   StoreBuilder builder;
   for (const std::uint32_t id : {3, 1, 2}) builder.append(Device{.id = DeviceId(id)});
-  for (const std::uint32_t device : {1, 3, 4}) builder.append(Queue{.id = QueueId(5), .device = DeviceId(device)});
+  for (const std::uint32_t device : {1, 3, 4})
+    builder.append(Queue{.id = QueueId(5), .device = DeviceId(device)});
   renumberIds(builder);
   EXPECT_THAT(builder.columns<Device>().id, ElementsAre(DeviceId(3), DeviceId(1), DeviceId(2)));
   EXPECT_THAT(builder.columns<Queue>().device, ElementsAre(DeviceId(1), DeviceId(3), DeviceId()));
@@ -141,7 +148,8 @@ TEST(NestRanges, DepthsCountWithinAThreadOrQueueAndADomain) {
 
 TEST(NestRanges, OfEqualStartsTheLongerIsOutside) {
   StoreBuilder builder;
-  for (const TimeNs length : {10, 30, 20}) builder.append(Range{.startNs = 5, .durNs = length, .thread = ThreadId(1)});
+  for (const TimeNs length : {10, 30, 20})
+    builder.append(Range{.startNs = 5, .durNs = length, .thread = ThreadId(1)});
   nestRanges(builder);
   EXPECT_THAT(builder.columns<Range>().durNs, ElementsAre(30, 20, 10));
   EXPECT_THAT(builder.columns<Range>().depth, ElementsAre(0, 1, 2));
@@ -150,7 +158,8 @@ TEST(NestRanges, OfEqualStartsTheLongerIsOutside) {
 /// Ranges that lie within one another, in random order.
 void addNest(StoreBuilder& builder, std::mt19937& random, TimeNs from, TimeNs to) {
   while (to - from > 3 && random() % 5 != 0) {
-    const TimeNs end = from + 1 + static_cast<TimeNs>(random() % static_cast<std::uint64_t>(to - from));
+    const TimeNs end =
+        from + 1 + static_cast<TimeNs>(random() % static_cast<std::uint64_t>(to - from));
     builder.append(Range{.startNs = from, .durNs = end - from, .thread = ThreadId(1)});
     addNest(builder, random, from + 1, end);
     from = end;
@@ -166,7 +175,8 @@ TEST(NestRanges, RandomNestsAreAsDeepAsTheRangesAroundThem) {
     const auto& ranges = builder.columns<Range>();
     for (std::size_t i = 0; i < ranges.startNs.size(); ++i) {
       std::uint16_t around = 0;
-      for (std::size_t j = 0; j < i; ++j) around += ranges.startNs[j] + ranges.durNs[j] > ranges.startNs[i] ? 1 : 0;
+      for (std::size_t j = 0; j < i; ++j)
+        around += ranges.startNs[j] + ranges.durNs[j] > ranges.startNs[i] ? 1 : 0;
       ASSERT_EQ(ranges.depth[i], around) << round << " " << i;
     }
   }
@@ -175,10 +185,11 @@ TEST(NestRanges, RandomNestsAreAsDeepAsTheRangesAroundThem) {
 TEST(SpanPlaces, ThreadsAndProcessesLastFromTheirFirstToTheirLastEvent) {
   StoreBuilder builder;
   for (const std::uint32_t process : {1, 1, 2, 9}) {
-    builder.append(Thread{.id = ThreadId(static_cast<std::uint32_t>(builder.columns<Thread>().id.size()) + 1),
-                          .process = ProcessId(process),
-                          .startNs = 1,
-                          .endNs = 2});
+    builder.append(
+        Thread{.id = ThreadId(static_cast<std::uint32_t>(builder.columns<Thread>().id.size()) + 1),
+               .process = ProcessId(process),
+               .startNs = 1,
+               .endNs = 2});
   }
   for (std::uint32_t id = 1; id <= 3; ++id) builder.append(Process{.id = ProcessId(id)});
   builder.append(Range{.startNs = 100, .durNs = 50, .thread = ThreadId(1)});
@@ -190,7 +201,8 @@ TEST(SpanPlaces, ThreadsAndProcessesLastFromTheirFirstToTheirLastEvent) {
   builder.append(Kernel{.startNs = 7, .durNs = 9'000});      // on a device
   spanPlaces(builder);
   EXPECT_THAT(builder.columns<Thread>().startNs, ElementsAre(90, 300, 90, 700));
-  EXPECT_THAT(builder.columns<Thread>().endNs, ElementsAre(150, 340, 90, 700)) << "a quiet one is at the first moment";
+  EXPECT_THAT(builder.columns<Thread>().endNs, ElementsAre(150, 340, 90, 700))
+      << "a quiet one is at the first moment";
   EXPECT_THAT(builder.columns<Process>().startNs, ElementsAre(90, 90, 90));
   EXPECT_THAT(builder.columns<Process>().endNs, ElementsAre(340, 90, 90));
 }
@@ -240,8 +252,9 @@ TEST(CloseUnfinished, MomentsThatNoClockShowsAreBroughtBackAndCounted) {
   EXPECT_THAT(builder.columns<Range>().startNs, ElementsAre(-kFarthestNs, kFarthestNs));
   EXPECT_THAT(builder.columns<Range>().durNs, ElementsAre(2 * kFarthestNs, 0));
   const auto store = builder.build();
-  EXPECT_THAT(store->warnings(),
-              testing::Contains("4 times and lengths are beyond 73 years, and were brought back to that"));
+  EXPECT_THAT(
+      store->warnings(),
+      testing::Contains("4 times and lengths are beyond 73 years, and were brought back to that"));
 }
 
 }  // namespace

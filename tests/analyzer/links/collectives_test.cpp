@@ -25,8 +25,9 @@ std::string volumeText(const CollectiveVolume& volume) {
   return fmt::format("{} {} {}", volume.bytes, volume.algorithmBytes, volume.busBytes);
 }
 
-/// 1000 bytes among 4 ranks: the share of a rank, the whole buffer, and the bytes across a rank's link. A ring moves
-/// 3/4 of the whole where data is gathered or scattered, and twice that where it is reduced for all.
+/// 1000 bytes among 4 ranks: the share of a rank, the whole buffer, and the bytes across a rank's
+/// link. A ring moves 3/4 of the whole where data is gathered or scattered, and twice that where it
+/// is reduced for all.
 TEST(CollectiveVolume, FollowsFromTheKindAndTheRanks) {
   using enum CollectiveKind;
   const struct {
@@ -56,31 +57,34 @@ TEST(CollectiveVolume, FollowsFromTheKindAndTheRanks) {
 
 TEST(CollectiveVolume, AloneARankMovesNothingToOthersThatShare) {
   using enum CollectiveKind;
-  for (const CollectiveKind kind : {AllReduce, AllGather, ReduceScatter, AllToAll, Gather, Scatter}) {
+  for (const CollectiveKind kind :
+       {AllReduce, AllGather, ReduceScatter, AllToAll, Gather, Scatter}) {
     EXPECT_EQ(volumeText(volumeOfInput(kind, 64, 1)), "64 64 0") << nameOf(kind);
-    EXPECT_EQ(volumeOfInput(kind, 64, 0).busBytes, 0) << nameOf(kind) << ": the number of ranks is unknown";
+    EXPECT_EQ(volumeOfInput(kind, 64, 0).busBytes, 0)
+        << nameOf(kind) << ": the number of ranks is unknown";
   }
   EXPECT_EQ(volumeText(volumeOfInput(AllReduce, 0, 8)), "0 0 0");
 }
 
 TEST(CollectiveKind, NamesAreReadInEitherCaseAndWithoutUnderscores) {
   using enum CollectiveKind;
-  const std::pair<std::string_view, CollectiveKind> cases[] = {{"ncclAllReduce", AllReduce},
-                                                               {"all_reduce_coalesced", AllReduce},
-                                                               {"ncclReduce", Reduce},
-                                                               {"ncclReduceScatter", ReduceScatter},
-                                                               {"_reduce_scatter_base", ReduceScatter},
-                                                               {"ncclAllGather", AllGather},
-                                                               {"gather", Gather},
-                                                               {"scatter", Scatter},
-                                                               {"ncclBcast", Broadcast},
-                                                               {"BROADCAST", Broadcast},
-                                                               {"all_to_allv", AllToAll},
-                                                               {"ncclSend", Send},
-                                                               {"ncclRecv", Receive},
-                                                               {"SendRecv", SendReceive},
-                                                               {"barrier", Unknown},
-                                                               {"", Unknown}};
+  const std::pair<std::string_view, CollectiveKind> cases[] = {
+      {"ncclAllReduce", AllReduce},
+      {"all_reduce_coalesced", AllReduce},
+      {"ncclReduce", Reduce},
+      {"ncclReduceScatter", ReduceScatter},
+      {"_reduce_scatter_base", ReduceScatter},
+      {"ncclAllGather", AllGather},
+      {"gather", Gather},
+      {"scatter", Scatter},
+      {"ncclBcast", Broadcast},
+      {"BROADCAST", Broadcast},
+      {"all_to_allv", AllToAll},
+      {"ncclSend", Send},
+      {"ncclRecv", Receive},
+      {"SendRecv", SendReceive},
+      {"barrier", Unknown},
+      {"", Unknown}};
   for (const auto& [name, kind] : cases) EXPECT_EQ(collectiveKind(name), kind) << name;
 }
 
@@ -100,7 +104,8 @@ class KinetoCollectives : public testing::Test {
     std::string_view name = "allreduce", group = "0", description, type = "Float";
     std::int64_t in = 1000, out = 0, ranks = 4;
   };
-  void kernel(TimeNs start, const Values& values, std::string_view name = "ncclDevKernel_Generic_1") {
+  void kernel(TimeNs start, const Values& values,
+              std::string_view name = "ncclDevKernel_Generic_1") {
     const ArgSetId set(++sets_);
     const auto add = [&](std::string_view key, ArgType type, std::uint64_t value) {
       trace_.append(prof::Arg{set, prof::ArgScope::Argument, trace_.intern(key), type, value});
@@ -118,7 +123,8 @@ class KinetoCollectives : public testing::Test {
     plain(start, name, set);
   }
   void plain(TimeNs start, std::string_view name, ArgSetId set = {}) {
-    trace_.append(prof::Kernel{.startNs = start, .durNs = 5, .name = trace_.intern(name), .args = set});
+    trace_.append(
+        prof::Kernel{.startNs = start, .durNs = 5, .name = trace_.intern(name), .args = set});
   }
   CollectiveList list(prof::TimeWindow window = {}) {
     store_ = trace_.build();
@@ -131,8 +137,8 @@ class KinetoCollectives : public testing::Test {
     std::vector<std::string> out;
     for (const Collective& one : found.calls) {
       const Communicator& among = found.communicatorOf(one);
-      out.push_back(fmt::format("{} of {} ({}): ×{} {}", nameOf(one.kind), among.name, among.ranks, one.calls,
-                                volumeText(one.volume)));
+      out.push_back(fmt::format("{} of {} ({}): ×{} {}", nameOf(one.kind), among.name, among.ranks,
+                                one.calls, volumeText(one.volume)));
     }
     return out;
   }
@@ -144,28 +150,34 @@ class KinetoCollectives : public testing::Test {
 
 TEST_F(KinetoCollectives, ElementsHaveTheSizeOfTheirType) {
   const std::pair<std::string_view, std::uint64_t> sizes[] = {
-      {"Double", 8}, {"Long", 8}, {"Float", 4}, {"Int", 4},  {"Half", 2},          {"BFloat16", 2},
-      {"Short", 2},  {"Byte", 1}, {"Char", 1},  {"Bool", 1}, {"Float8_e4m3fn", 1}, {"ComplexFloat", 0}};
+      {"Double", 8}, {"Long", 8},     {"Float", 4},         {"Int", 4},
+      {"Half", 2},   {"BFloat16", 2}, {"Short", 2},         {"Byte", 1},
+      {"Char", 1},   {"Bool", 1},     {"Float8_e4m3fn", 1}, {"ComplexFloat", 0}};
   for (const auto& [type, size] : sizes) {
     kernel(1, {.description = {}, .type = type});
-    EXPECT_EQ(lines(), std::vector{fmt::format("all_reduce of 0 (4): ×1 {0} {0} {1}", 1000 * size, 1500 * size)})
+    EXPECT_EQ(lines(), std::vector{fmt::format("all_reduce of 0 (4): ×1 {0} {0} {1}", 1000 * size,
+                                               1500 * size)})
         << type;
   }
 }
 
 TEST_F(KinetoCollectives, ArgumentsNameWhatTheKernelDoesNot) {
   kernel(1, {.name = "_allgather_base", .description = {}});
-  kernel(2, {.name = "scatter", .description = {}, .in = 9, .out = 10});  // the root alone puts something in
+  kernel(2, {.name = "scatter",
+             .description = {},
+             .in = 9,
+             .out = 10});  // the root alone puts something in
   kernel(3, {.name = "wait", .description = {}}, "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL");
   kernel(4, {.name = "", .description = {}}, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
   kernel(5, {.description = {}, .type = ""});
   kernel(6, {.description = {}, .in = 0});
   kernel(7, {.description = {}, .in = -5, .ranks = -1});
   EXPECT_EQ(lines(),
-            (std::vector<std::string>{"all_gather of 0 (4): ×1 4000 16000 12000", "scatter of 0 (4): ×1 40 160 120",
-                                      "reduce_scatter of 0 (4): ×1 4000 4000 3000",
-                                      "all_reduce of 0 (4): ×1 4000 4000 6000", "all_reduce of 0 (4): ×0 0 0 0",
-                                      "all_reduce of 0 (4): ×0 0 0 0", "all_reduce of 0 (0): ×0 0 0 0"}));
+            (std::vector<std::string>{
+                "all_gather of 0 (4): ×1 4000 16000 12000", "scatter of 0 (4): ×1 40 160 120",
+                "reduce_scatter of 0 (4): ×1 4000 4000 3000",
+                "all_reduce of 0 (4): ×1 4000 4000 6000", "all_reduce of 0 (4): ×0 0 0 0",
+                "all_reduce of 0 (4): ×0 0 0 0", "all_reduce of 0 (0): ×0 0 0 0"}));
 }
 
 TEST_F(KinetoCollectives, ACommunicatorIsItsGroupWithItsDescription) {
@@ -177,8 +189,10 @@ TEST_F(KinetoCollectives, ACommunicatorIsItsGroupWithItsDescription) {
   const CollectiveList found = list();
   ASSERT_EQ(found.communicators.size(), 4U);
   EXPECT_EQ(found.communicators[0], Communicator{}) << "none";
-  EXPECT_EQ(found.communicators[1], (Communicator{.name = "tensor parallel", .group = "1", .ranks = 4}));
-  EXPECT_EQ(found.communicators[2], (Communicator{.name = "tensor parallel", .group = "2", .ranks = 4}));
+  EXPECT_EQ(found.communicators[1],
+            (Communicator{.name = "tensor parallel", .group = "1", .ranks = 4}));
+  EXPECT_EQ(found.communicators[2],
+            (Communicator{.name = "tensor parallel", .group = "2", .ranks = 4}));
   EXPECT_EQ(found.communicators[3], (Communicator{.name = "1", .group = "1", .ranks = 4}));
   std::vector<std::uint32_t> numbers;
   for (const Collective& one : found.calls) numbers.push_back(one.communicator);
@@ -186,7 +200,8 @@ TEST_F(KinetoCollectives, ACommunicatorIsItsGroupWithItsDescription) {
 }
 
 TEST_F(KinetoCollectives, ThoseThatStartWithinTheWindowAreListed) {
-  for (const TimeNs start : {10, 20, 29, 30}) plain(start, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+  for (const TimeNs start : {10, 20, 29, 30})
+    plain(start, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
   plain(25, "ampere_sgemm_128x64");
   const CollectiveList found = list({20, 30});
   ASSERT_EQ(found.calls.size(), 2U);

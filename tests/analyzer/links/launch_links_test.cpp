@@ -34,7 +34,8 @@ class LaunchLinksTest : public testing::Test {
     trace_.append(prof::Queue{.id = QueueId(3), .device = DeviceId(1)});
   }
   void call(std::uint64_t correlation, std::uint32_t thread = 1) {
-    trace_.append(prof::ApiCall{.startNs = ++now_, .thread = ThreadId(thread), .correlation = correlation});
+    trace_.append(
+        prof::ApiCall{.startNs = ++now_, .thread = ThreadId(thread), .correlation = correlation});
   }
   void range(std::uint64_t correlation, std::uint32_t thread = 1, std::string_view domain = "") {
     trace_.append(prof::Range{.startNs = ++now_,
@@ -44,10 +45,12 @@ class LaunchLinksTest : public testing::Test {
                               .correlation = correlation});
   }
   void kernel(std::uint64_t correlation, std::uint32_t queue = 1) {
-    trace_.append(prof::Kernel{.startNs = ++now_, .queue = QueueId(queue), .correlation = correlation});
+    trace_.append(
+        prof::Kernel{.startNs = ++now_, .queue = QueueId(queue), .correlation = correlation});
   }
   void fact(std::string_view key, std::string_view value) {
-    trace_.append(prof::Environment{.process = {}, .key = trace_.intern(key), .value = trace_.intern(value)});
+    trace_.append(
+        prof::Environment{.process = {}, .key = trace_.intern(key), .value = trace_.intern(value)});
   }
   LaunchLinks build() {
     store_ = trace_.build();
@@ -65,13 +68,15 @@ TEST_F(LaunchLinksTest, WorkIsNumberedThroughKernelsCopiesAndMemsets) {
   links.copies = 2;
   links.memsets = 1;
   using enum EventRef::Table;
-  const EventRef all[] = {{Kernel, 0}, {Kernel, 1}, {Kernel, 2}, {Memcpy, 0}, {Memcpy, 1}, {Memset, 0}};
+  const EventRef all[] = {{Kernel, 0}, {Kernel, 1}, {Kernel, 2},
+                          {Memcpy, 0}, {Memcpy, 1}, {Memset, 0}};
   for (std::uint64_t number = 0; number < 6; ++number) {
     EXPECT_EQ(links.number(all[number]), number);
     EXPECT_EQ(links.work(number), all[number]);
   }
-  for (const EventRef& none : {EventRef{Kernel, 3}, EventRef{Memcpy, 2}, EventRef{Memset, 1}, EventRef{None, 0},
-                               EventRef{Range, 0}, EventRef{ApiCall, 0}, EventRef{Sync, 0}}) {
+  for (const EventRef& none :
+       {EventRef{Kernel, 3}, EventRef{Memcpy, 2}, EventRef{Memset, 1}, EventRef{None, 0},
+        EventRef{Range, 0}, EventRef{ApiCall, 0}, EventRef{Sync, 0}}) {
     EXPECT_EQ(links.number(none), UINT64_MAX) << static_cast<int>(none.table);
   }
 }
@@ -95,7 +100,8 @@ TEST_F(LaunchLinksTest, RowsWithoutCorrelationOrThreadOrOwnerBelongToNobody) {
   call(7);
   const LaunchLinks links = build();
   EXPECT_EQ(links.launch, (std::vector<std::uint32_t>(4, kNoLink)));
-  EXPECT_TRUE(links.firstOfCall.empty() && links.firstOfRange.empty()) << "no memory for what links nothing";
+  EXPECT_TRUE(links.firstOfCall.empty() && links.firstOfRange.empty())
+      << "no memory for what links nothing";
 }
 
 TEST_F(LaunchLinksTest, OneCorrelationInTwoProcessesIsTwo) {
@@ -121,8 +127,8 @@ TEST_F(LaunchLinksTest, ACallGoesBeforeARangeWhicheverBeganFirst) {
   EXPECT_EQ(build().launch, (std::vector<std::uint32_t>{0, 1}));
 }
 
-/// Each block that is read is a chance to call it off; however often somebody was patient, there is no half of an
-/// answer.
+/// Each block that is read is a chance to call it off; however often somebody was patient, there is
+/// no half of an answer.
 TEST_F(LaunchLinksTest, CalledOffAtAnyQuestionThereIsNothing) {
   call(1);
   range(2);
@@ -136,7 +142,8 @@ TEST_F(LaunchLinksTest, CalledOffAtAnyQuestionThereIsNothing) {
   EXPECT_GE(questions, 5) << "one for each table at least";
   for (int patience = 0; patience < questions; ++patience) {
     int asked = 0;
-    EXPECT_FALSE(buildLaunchLinks(*store_, owners, [&] { return asked++ != patience; })) << patience;
+    EXPECT_FALSE(buildLaunchLinks(*store_, owners, [&] { return asked++ != patience; }))
+        << patience;
     EXPECT_EQ(asked, patience + 1) << "asked again after a no";
   }
 }
@@ -167,7 +174,8 @@ TEST(RangeLaunches, AreThoseOfAllSourcesButKineto) {
   for (const auto& [facts, launches] : cases) {
     StoreBuilder trace;
     for (const auto& [key, value] : facts)
-      trace.append(prof::Environment{.process = {}, .key = trace.intern(key), .value = trace.intern(value)});
+      trace.append(
+          prof::Environment{.process = {}, .key = trace.intern(key), .value = trace.intern(value)});
     const prof::StringId domain = trace.intern("some domain");
     const auto store = trace.build();
     const RangeLaunches asked(*store);
@@ -193,7 +201,8 @@ TEST(RecordingSpans, AreKinetosOwnByCategoryAndName) {
   StoreBuilder plain;
   const auto alone = plain.intern("PyTorch Profiler (0)");
   const auto without = plain.build();
-  EXPECT_FALSE(RecordingSpans(*without).has({}, alone)) << "no category is not the category that is missing";
+  EXPECT_FALSE(RecordingSpans(*without).has({}, alone))
+      << "no category is not the category that is missing";
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ using prof::DeviceId, prof::ProcessId, prof::QueueId, prof::ThreadId, prof::Time
 
 constexpr std::uint32_t kNone = Links::kNone;
 
-/// Two processes with a thread and a queue each: thread 1 and queue 1 belong to process 1, 2 and 2 to process 2.
+/// Two processes with a thread and a queue each: thread 1 and queue 1 belong to process 1, 2 and 2
+/// to process 2.
 class LinksTest : public testing::Test {
  protected:
   LinksTest() {
@@ -36,17 +37,23 @@ class LinksTest : public testing::Test {
     trace_.append(prof::Device{.id = DeviceId(1)});
   }
   void range(TimeNs start, TimeNs end, std::uint32_t thread = 1, std::uint64_t correlation = 0) {
-    trace_.append(
-        prof::Range{.startNs = start, .durNs = end - start, .thread = ThreadId(thread), .correlation = correlation});
+    trace_.append(prof::Range{.startNs = start,
+                              .durNs = end - start,
+                              .thread = ThreadId(thread),
+                              .correlation = correlation});
   }
   void call(TimeNs start, TimeNs end, std::uint64_t correlation, std::uint32_t thread = 1) {
-    trace_.append(
-        prof::ApiCall{.startNs = start, .durNs = end - start, .thread = ThreadId(thread), .correlation = correlation});
+    trace_.append(prof::ApiCall{.startNs = start,
+                                .durNs = end - start,
+                                .thread = ThreadId(thread),
+                                .correlation = correlation});
   }
   void kernel(TimeNs start, std::uint64_t correlation, std::uint32_t queue = 1) {
-    trace_.append(prof::Kernel{.startNs = start, .durNs = 5, .queue = QueueId(queue), .correlation = correlation});
+    trace_.append(prof::Kernel{
+        .startNs = start, .durNs = 5, .queue = QueueId(queue), .correlation = correlation});
   }
-  void allocation(TimeNs time, prof::MemoryAction action, std::uint64_t address, std::uint32_t thread = 1) {
+  void allocation(TimeNs time, prof::MemoryAction action, std::uint64_t address,
+                  std::uint32_t thread = 1) {
     trace_.append(prof::Allocation{.timeNs = time,
                                    .thread = ThreadId(thread),
                                    .device = DeviceId(1),
@@ -55,7 +62,8 @@ class LinksTest : public testing::Test {
                                    .bytes = 1});
   }
   void flow(TimeNs time, std::uint64_t id, prof::FlowPhase phase, std::string_view name = "f") {
-    trace_.append(prof::Flow{.timeNs = time, .id = id, .phase = phase, .name = trace_.intern(name)});
+    trace_.append(
+        prof::Flow{.timeNs = time, .id = id, .phase = phase, .name = trace_.intern(name)});
   }
   const Links& build() {
     store_ = trace_.build();
@@ -138,7 +146,8 @@ TEST_F(LinksTest, OneLaunchMayStartWorkOfEveryKind) {
   trace_.append(prof::Memcpy{.startNs = 40, .durNs = 5, .queue = QueueId(1), .correlation = 3});
   trace_.append(prof::Memset{.startNs = 15, .durNs = 5, .queue = QueueId(1), .correlation = 3});
   const Links& links = build();
-  const std::vector<EventRef> all{{Table::Kernel, 0}, {Table::Kernel, 1}, {Table::Memcpy, 0}, {Table::Memset, 0}};
+  const std::vector<EventRef> all{
+      {Table::Kernel, 0}, {Table::Kernel, 1}, {Table::Memcpy, 0}, {Table::Memset, 0}};
   EXPECT_EQ(links.launchedBy({Table::ApiCall, 0}), all);
   EXPECT_EQ(links.launchedBy({Table::ApiCall, 0}, 2).size(), 2u);
 }
@@ -151,8 +160,10 @@ TEST_F(LinksTest, RangesNestPerThread) {
   range(35, 60);    // 4, reaches out of 1: in 0
   range(36, 38);    // 5, in 4, which began last
   range(100, 110);  // 6, begins when 0 ends
-  trace_.append(prof::Range{
-      .startNs = 12, .durNs = 3, .thread = ThreadId(1), .kind = prof::RangeKind::StartEnd});  // after 3: no nesting
+  trace_.append(prof::Range{.startNs = 12,
+                            .durNs = 3,
+                            .thread = ThreadId(1),
+                            .kind = prof::RangeKind::StartEnd});  // after 3: no nesting
   const Links& links = build();
   ASSERT_EQ(store_->column<&prof::Range::startNs>()[4], 12);
   EXPECT_EQ(links.parentOf(0), kNone);
@@ -197,7 +208,8 @@ TEST_F(LinksTest, AFreeFindsItsAllocation) {
   allocation(7, Release, 0x10);
   const Links& links = build();
   const std::vector<std::uint32_t> expected{7, 3, kNone, 1, kNone, kNone, kNone, 0};
-  for (std::uint64_t row = 0; row < expected.size(); ++row) EXPECT_EQ(links.allocationPartner(row), expected[row]);
+  for (std::uint64_t row = 0; row < expected.size(); ++row)
+    EXPECT_EQ(links.allocationPartner(row), expected[row]);
 }
 
 TEST_F(LinksTest, AFlowRunsFromBeginToEnd) {
@@ -256,7 +268,8 @@ class RandomLinksTest : public LinksTest, public testing::WithParamInterface<int
     for (std::size_t i = 0; i < events; ++i) {
       const TimeNs start = below(events);
       const auto who = static_cast<std::uint32_t>(1 + random() % 2);
-      range(start, start + below(random() % 4 == 0 ? events : 20), who, random() % 8 == 0 ? 1 + random() % events : 0);
+      range(start, start + below(random() % 4 == 0 ? events : 20), who,
+            random() % 8 == 0 ? 1 + random() % events : 0);
       call(start + below(5), start + 5 + below(10), 1 + random() % events, who);
       kernel(start + below(50), random() % events, who);
     }
@@ -270,8 +283,10 @@ class RandomLinksTest : public LinksTest, public testing::WithParamInterface<int
         if (correlations[i] == correlation && threads[i].value == process) best = {table, i};
       }
     };
-    check(Table::ApiCall, store_->column<&prof::ApiCall::thread>(), store_->column<&prof::ApiCall::correlation>());
-    check(Table::Range, store_->column<&prof::Range::thread>(), store_->column<&prof::Range::correlation>());
+    check(Table::ApiCall, store_->column<&prof::ApiCall::thread>(),
+          store_->column<&prof::ApiCall::correlation>());
+    check(Table::Range, store_->column<&prof::Range::thread>(),
+          store_->column<&prof::Range::correlation>());
     return best;
   }
 
@@ -294,14 +309,15 @@ class RandomLinksTest : public LinksTest, public testing::WithParamInterface<int
     const auto lengths = store_->column<&prof::Range::durNs>();
     const auto threads = store_->column<&prof::Range::thread>();
     for (std::size_t i = 0; i < starts.size(); ++i) {
-      ASSERT_EQ(links.parentOf(i), naiveAround(starts[i], starts[i] + lengths[i], threads[i], i)) << i;
+      ASSERT_EQ(links.parentOf(i), naiveAround(starts[i], starts[i] + lengths[i], threads[i], i))
+          << i;
     }
     const auto callStarts = store_->column<&prof::ApiCall::startNs>();
     const auto callLengths = store_->column<&prof::ApiCall::durNs>();
     const auto callThreads = store_->column<&prof::ApiCall::thread>();
     for (std::size_t i = 0; i < callStarts.size(); ++i) {
-      ASSERT_EQ(links.rangeAround(i),
-                naiveAround(callStarts[i], callStarts[i] + callLengths[i], callThreads[i], SIZE_MAX))
+      ASSERT_EQ(links.rangeAround(i), naiveAround(callStarts[i], callStarts[i] + callLengths[i],
+                                                  callThreads[i], SIZE_MAX))
           << i;
     }
     const auto queues = store_->column<&prof::Kernel::queue>();

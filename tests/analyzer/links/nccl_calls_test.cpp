@@ -33,7 +33,8 @@ class NcclCallsTest : public testing::Test {
       trace_.append(prof::Queue{.id = QueueId(i), .process = ProcessId(i)});
     }
   }
-  void range(TimeNs from, TimeNs to, std::string_view name, std::string_view text = "", std::uint32_t thread = 1) {
+  void range(TimeNs from, TimeNs to, std::string_view name, std::string_view text = "",
+             std::uint32_t thread = 1) {
     trace_.append(prof::Range{.startNs = from,
                               .durNs = to - from,
                               .thread = ThreadId(thread),
@@ -41,15 +42,19 @@ class NcclCallsTest : public testing::Test {
                               .name = trace_.intern(name),
                               .text = trace_.intern(text)});
   }
-  void call(TimeNs from, TimeNs to, std::string_view name, std::uint64_t communicator, std::uint64_t bytes) {
-    range(from, to, name, fmt::format("NCCL communicator ID={} Message size [bytes]={}", communicator, bytes));
+  void call(TimeNs from, TimeNs to, std::string_view name, std::uint64_t communicator,
+            std::uint64_t bytes) {
+    range(from, to, name,
+          fmt::format("NCCL communicator ID={} Message size [bytes]={}", communicator, bytes));
   }
   void group(TimeNs from) { range(from, from + 1, "ncclGroupStart"); }
   void launchAt(TimeNs time, std::uint64_t correlation, std::uint32_t thread = 1) {
-    trace_.append(prof::ApiCall{.startNs = time, .durNs = 1, .thread = ThreadId(thread), .correlation = correlation});
+    trace_.append(prof::ApiCall{
+        .startNs = time, .durNs = 1, .thread = ThreadId(thread), .correlation = correlation});
   }
   /// Kernels run one after the other, long after their launches.
-  void kernel(std::uint64_t correlation, std::string_view name = kReduceKernel, std::uint32_t queue = 1) {
+  void kernel(std::uint64_t correlation, std::string_view name = kReduceKernel,
+              std::uint32_t queue = 1) {
     trace_.append(prof::Kernel{.startNs = 1000 + kernels_++,
                                .queue = QueueId(queue),
                                .correlation = correlation,
@@ -60,18 +65,21 @@ class NcclCallsTest : public testing::Test {
     kernel(correlation_, name);
   }
   void ranks(std::string_view text) {
-    trace_.append(prof::Mark{.thread = ThreadId(1), .domain = trace_.intern("NCCL"), .text = trace_.intern(text)});
+    trace_.append(prof::Mark{
+        .thread = ThreadId(1), .domain = trace_.intern("NCCL"), .text = trace_.intern(text)});
   }
   NcclCalls build() {
     const auto store = trace_.build();
     return buildNcclCalls(*store, OwnerTree::read(*store));
   }
-  /// "0: all_reduce ×1 in 7, 64 64 96" for each kernel that is known: bytes, of the whole buffer, across the bus.
+  /// "0: all_reduce ×1 in 7, 64 64 96" for each kernel that is known: bytes, of the whole buffer,
+  /// across the bus.
   Lines lines() {
     Lines out;
     for (const NcclWork& one : build().work)
-      out.push_back(fmt::format("{}: {} ×{} in {}, {} {} {}", one.kernel, nameOf(one.kind), one.calls, one.communicator,
-                                one.volume.bytes, one.volume.algorithmBytes, one.volume.busBytes));
+      out.push_back(fmt::format("{}: {} ×{} in {}, {} {} {}", one.kernel, nameOf(one.kind),
+                                one.calls, one.communicator, one.volume.bytes,
+                                one.volume.algorithmBytes, one.volume.busBytes));
     return out;
   }
 
@@ -81,12 +89,13 @@ class NcclCallsTest : public testing::Test {
 };
 
 TEST_F(NcclCallsTest, RangesOfOtherDomainsAreNoCalls) {
-  trace_.append(prof::Range{.startNs = 10,
-                            .durNs = 10,
-                            .thread = ThreadId(1),
-                            .domain = trace_.intern("mine"),
-                            .name = trace_.intern("ncclAllReduce"),
-                            .text = trace_.intern("NCCL communicator ID=7 Message size [bytes]=64")});
+  trace_.append(
+      prof::Range{.startNs = 10,
+                  .durNs = 10,
+                  .thread = ThreadId(1),
+                  .domain = trace_.intern("mine"),
+                  .name = trace_.intern("ncclAllReduce"),
+                  .text = trace_.intern("NCCL communicator ID=7 Message size [bytes]=64")});
   launched(15);
   EXPECT_EQ(lines(), Lines{});
 }
@@ -101,7 +110,8 @@ TEST_F(NcclCallsTest, NumbersAreReadFromTextAndFromJson) {
   ranks("NCCL communicator ID=99999999999999999999 No. of ranks=6");  // beyond 64 bits
   ranks("NCCL communicator ID=12 No. of ranks=");
   const auto known = build().ranks;
-  EXPECT_EQ(known, (std::unordered_map<std::uint64_t, std::uint32_t>{{7, 2}, {8, 4}, {9, 8}, {10, 3}}));
+  EXPECT_EQ(known,
+            (std::unordered_map<std::uint64_t, std::uint32_t>{{7, 2}, {8, 4}, {9, 8}, {10, 3}}));
 }
 
 TEST_F(NcclCallsTest, ACallsOwnTextMayHoldTheRanks) {
@@ -134,7 +144,8 @@ TEST_F(NcclCallsTest, ALaunchIsOfItsThreadAndAKernelOfItsProcess) {
   ASSERT_EQ(calls.work.size(), 1U);
   EXPECT_EQ(calls.work[0].calls, 1U);
   EXPECT_EQ(calls.find(3), calls.work.data());
-  for (const std::uint64_t none : {0U, 1U, 2U, 4U, 5U}) EXPECT_EQ(calls.find(none), nullptr) << none;
+  for (const std::uint64_t none : {0U, 1U, 2U, 4U, 5U})
+    EXPECT_EQ(calls.find(none), nullptr) << none;
 }
 
 TEST_F(NcclCallsTest, GroupsWithinGroupsAreLaunchedByTheOutermostEnd) {
@@ -182,7 +193,8 @@ TEST_F(NcclCallsTest, SendsAndReceivesAreOneKindOfKernel) {
   range(20, 30, "ncclGroupEnd");
   launched(21, kReduceKernel);
   launched(22, kSendKernel);
-  EXPECT_EQ(lines(), (Lines{"0: all_reduce ×1 in 7, 8 8 0", "1: send and receive ×2 in 7, 100 100 100"}));
+  EXPECT_EQ(lines(),
+            (Lines{"0: all_reduce ×1 in 7, 8 8 0", "1: send and receive ×2 in 7, 100 100 100"}));
 }
 
 TEST_F(NcclCallsTest, KernelsWithoutAKindShareCallsThatAreAlikeAndAsManyForEach) {
@@ -196,8 +208,9 @@ TEST_F(NcclCallsTest, KernelsWithoutAKindShareCallsThatAreAlikeAndAsManyForEach)
   range(40, 50, "ncclGroupEnd");
   launched(41, kGenericKernel);
   launched(42, kGenericKernel);
-  EXPECT_EQ(lines(), (Lines{"0: broadcast ×2 in 7, 100 100 100", "1: broadcast ×2 in 7, 100 100 100",
-                            "2: broadcast ×0 in 7, 0 0 0", "3: broadcast ×0 in 7, 0 0 0"}));
+  EXPECT_EQ(lines(),
+            (Lines{"0: broadcast ×2 in 7, 100 100 100", "1: broadcast ×2 in 7, 100 100 100",
+                   "2: broadcast ×0 in 7, 0 0 0", "3: broadcast ×0 in 7, 0 0 0"}));
 }
 
 TEST_F(NcclCallsTest, KernelsOfOtherKindsThanTheCallsKeepTheirOwn) {

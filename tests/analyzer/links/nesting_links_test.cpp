@@ -23,11 +23,15 @@ class NestingLinksTest : public testing::Test {
  protected:
   void range(TimeNs start, TimeNs end, std::uint32_t thread = 1, std::uint32_t queue = 0,
              RangeKind kind = RangeKind::PushPop) {
-    trace_.append(prof::Range{
-        .startNs = start, .durNs = end - start, .thread = ThreadId(thread), .kind = kind, .queue = QueueId(queue)});
+    trace_.append(prof::Range{.startNs = start,
+                              .durNs = end - start,
+                              .thread = ThreadId(thread),
+                              .kind = kind,
+                              .queue = QueueId(queue)});
   }
   void call(TimeNs start, TimeNs end, std::uint32_t thread = 1) {
-    trace_.append(prof::ApiCall{.startNs = start, .durNs = end - start, .thread = ThreadId(thread)});
+    trace_.append(
+        prof::ApiCall{.startNs = start, .durNs = end - start, .thread = ThreadId(thread)});
   }
   NestingLinks build() {
     store_ = trace_.build();
@@ -129,9 +133,10 @@ TEST_F(NestingLinksTest, CalledOffAtAnyQuestionThereIsNothing) {
   }
 }
 
-/// The innermost range around a span by the definition: of all that enclose it the last one in order.
-std::uint32_t lastAround(const Store& store, TimeNs start, TimeNs end, ThreadId thread, QueueId queue,
-                         std::uint64_t rows) {
+/// The innermost range around a span by the definition: of all that enclose it the last one in
+/// order.
+std::uint32_t lastAround(const Store& store, TimeNs start, TimeNs end, ThreadId thread,
+                         QueueId queue, std::uint64_t rows) {
   std::uint32_t found = kNoLink;
   for (std::uint64_t i = 0; i < rows; ++i) {
     const auto one = store.row<prof::Range>(i);
@@ -159,13 +164,15 @@ TEST_F(NestingLinksTest, ThreadsAndQueuesOfAnyShapeAreLinkedAsDefined) {
       const auto one = store_->row<prof::Range>(i);
       const bool nests = one.queue || one.kind == RangeKind::PushPop;
       const std::uint32_t expected =
-          nests ? lastAround(*store_, one.startNs, one.startNs + one.durNs, one.thread, one.queue, i) : kNoLink;
+          nests
+              ? lastAround(*store_, one.startNs, one.startNs + one.durNs, one.thread, one.queue, i)
+              : kNoLink;
       ASSERT_EQ(links.parent[i], expected) << i << " of seed " << seed;
     }
     for (std::uint64_t i = 0; i < store_->rows<prof::ApiCall>(); ++i) {
       const auto one = store_->row<prof::ApiCall>(i);
-      const std::uint32_t expected =
-          lastAround(*store_, one.startNs, one.startNs + one.durNs, one.thread, {}, store_->rows<prof::Range>());
+      const std::uint32_t expected = lastAround(*store_, one.startNs, one.startNs + one.durNs,
+                                                one.thread, {}, store_->rows<prof::Range>());
       ASSERT_EQ(links.aroundCall[i], expected) << i << " of seed " << seed;
     }
   }

@@ -27,7 +27,8 @@ class OwnerTreeTest : public testing::Test {
     trace_.append(prof::Device{.id = DeviceId(id), .process = ProcessId(process)});
   }
   void queue(std::uint32_t id, std::uint32_t device, std::uint32_t process) {
-    trace_.append(prof::Queue{.id = QueueId(id), .device = DeviceId(device), .process = ProcessId(process)});
+    trace_.append(
+        prof::Queue{.id = QueueId(id), .device = DeviceId(device), .process = ProcessId(process)});
   }
   OwnerTree read() { return OwnerTree::read(*trace_.build()); }
 

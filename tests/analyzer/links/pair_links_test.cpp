@@ -18,7 +18,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-using prof::DeviceId, prof::FlowPhase, prof::MemoryAction, prof::ProcessId, prof::ThreadId, prof::TimeNs;
+using prof::DeviceId, prof::FlowPhase, prof::MemoryAction, prof::ProcessId, prof::ThreadId,
+    prof::TimeNs;
 using Links32 = std::vector<std::uint32_t>;
 
 /// Threads 1 and 2 are of process 1, thread 3 of process 2.
@@ -30,7 +31,8 @@ class PairLinksTest : public testing::Test {
       trace_.append(prof::Thread{.id = ThreadId(i), .process = ProcessId(i == 3 ? 2 : 1)});
     }
   }
-  void memory(MemoryAction action, std::uint64_t address, std::uint32_t thread = 1, std::uint32_t device = 1) {
+  void memory(MemoryAction action, std::uint64_t address, std::uint32_t thread = 1,
+              std::uint32_t device = 1) {
     trace_.append(prof::Allocation{.timeNs = now_++,
                                    .thread = ThreadId(thread),
                                    .device = DeviceId(device),
@@ -38,9 +40,13 @@ class PairLinksTest : public testing::Test {
                                    .address = address,
                                    .bytes = 8});
   }
-  void flow(std::uint64_t id, FlowPhase phase, std::string_view name = "f", std::string_view category = "c") {
-    trace_.append(prof::Flow{
-        .timeNs = now_++, .id = id, .phase = phase, .name = trace_.intern(name), .category = trace_.intern(category)});
+  void flow(std::uint64_t id, FlowPhase phase, std::string_view name = "f",
+            std::string_view category = "c") {
+    trace_.append(prof::Flow{.timeNs = now_++,
+                             .id = id,
+                             .phase = phase,
+                             .name = trace_.intern(name),
+                             .category = trace_.intern(category)});
   }
   Links32 allocations() {
     processes();
@@ -99,13 +105,16 @@ TEST_F(PairLinksTest, WithoutRowsThereAreNoLinks) {
   EXPECT_TRUE(flows.next.empty() && flows.previous.empty());
 }
 
-/// By the definition: the partner of what is given back is the last row about that memory, if that took it.
+/// By the definition: the partner of what is given back is the last row about that memory, if that
+/// took it.
 Links32 slowAllocations(const Store& store) {
   Links32 out(store.rows<prof::Allocation>(), kNoLink);
   const auto process = [](ThreadId thread) { return thread.value == 3 ? 2 : 1; };
   const auto kind = [](MemoryAction action) {
     using enum MemoryAction;
-    return action == Allocate || action == Free ? 'b' : action == Reserve || action == Release ? 's' : 'x';
+    return action == Allocate || action == Free     ? 'b'
+           : action == Reserve || action == Release ? 's'
+                                                    : 'x';
   };
   const auto takes = [](MemoryAction action) {
     using enum MemoryAction;
@@ -116,8 +125,8 @@ Links32 slowAllocations(const Store& store) {
     if (takes(one.action)) continue;
     for (std::uint32_t before = row; before-- > 0;) {
       const auto other = store.row<prof::Allocation>(before);
-      if (other.address != one.address || other.device != one.device || kind(other.action) != kind(one.action) ||
-          process(other.thread) != process(one.thread))
+      if (other.address != one.address || other.device != one.device ||
+          kind(other.action) != kind(one.action) || process(other.thread) != process(one.thread))
         continue;
       if (takes(other.action)) {
         out[row] = before;
@@ -132,7 +141,8 @@ Links32 slowAllocations(const Store& store) {
 TEST_F(PairLinksTest, AnyHistoryOfMemoryIsPairedAsDefined) {
   std::mt19937 random(1);
   for (int i = 0; i < 500; ++i)
-    memory(static_cast<MemoryAction>(random() % 6), random() % 5, 1 + random() % 3, 1 + random() % 2);
+    memory(static_cast<MemoryAction>(random() % 6), random() % 5, 1 + random() % 3,
+           1 + random() % 2);
   const Links32 links = allocations();
   EXPECT_EQ(links, slowAllocations(*store_));
   const auto file = inBlocks();
@@ -157,7 +167,8 @@ TEST_F(PairLinksTest, FlowsAreKeptApartByIdNameAndCategory) {
   EXPECT_EQ(links.previous, (Links32{no, no, no, no, 3, 2, 1, 0, no}));
 }
 
-/// By the definition: a point follows the last one of its flow, unless it begins anew or that one was an end.
+/// By the definition: a point follows the last one of its flow, unless it begins anew or that one
+/// was an end.
 TEST_F(PairLinksTest, AnyPointsAreChainedAsDefined) {
   std::mt19937 random(2);
   for (int i = 0; i < 500; ++i)

@@ -66,8 +66,8 @@ struct Rank {
         kernel.name = builder.intern(collectives ? "ncclDevKernel_AllReduce_Sum_f32" : "gemm");
         kernel.args = ArgSetId(static_cast<std::uint32_t>(builder.columns<ArgSet>().id.size()) + 1);
         builder.append(ArgSet{kernel.args, builder.intern("+Group size")});
-        builder.append(Arg{kernel.args, ArgScope::Argument, builder.intern("Group size"), ArgType::Text,
-                           builder.intern("eight").value});
+        builder.append(Arg{kernel.args, ArgScope::Argument, builder.intern("Group size"),
+                           ArgType::Text, builder.intern("eight").value});
         builder.append(kernel);
       }
     }
@@ -77,7 +77,8 @@ struct Rank {
 
 Merged merge(std::initializer_list<Rank> ranks) {
   std::vector<std::shared_ptr<const Store>> stores;
-  for (const Rank& rank : ranks) stores.push_back(rank.make(static_cast<unsigned>(stores.size()) + 1));
+  for (const Rank& rank : ranks)
+    stores.push_back(rank.make(static_cast<unsigned>(stores.size()) + 1));
   auto merged = mergeTraces(stores);
   EXPECT_TRUE(merged);
   return merged ? *merged : Merged();
@@ -103,7 +104,8 @@ TEST(Merge, CollectivesThatOneRankMissesDoNotShiftTheOthers) {
 
 TEST(Merge, CollectivesBelongToStepsOfAnyNameThatReportsKnow) {
   for (const char* marker : {"iteration ", "train_step_", "Step#"}) {
-    const auto merged = merge({{.marker = marker}, {.skewNs = 7'000'000, .lostEvery = 7, .marker = marker}});
+    const auto merged =
+        merge({{.marker = marker}, {.skewNs = 7'000'000, .lostEvery = 7, .marker = marker}});
     EXPECT_EQ(merged.alignments[1].how, AlignedBy::Collectives) << marker;
     EXPECT_NEAR(static_cast<double>(merged.alignments[1].offsetNs), -7e6, 50) << marker;
   }
@@ -118,8 +120,8 @@ TEST(Merge, WithoutCollectivesClocksThenMarkersThenStartsDecide) {
   const auto markers = merge({{.collectives = false}, {.skewNs = 900'000, .collectives = false}});
   EXPECT_EQ(markers.alignments[1].how, AlignedBy::Markers);
   EXPECT_NEAR(static_cast<double>(markers.alignments[1].offsetNs), -900'000, 300);
-  const auto none =
-      merge({{.collectives = false, .markers = false}, {.skewNs = 5, .collectives = false, .markers = false}});
+  const auto none = merge({{.collectives = false, .markers = false},
+                           {.skewNs = 5, .collectives = false, .markers = false}});
   EXPECT_EQ(none.alignments[1].how, AlignedBy::Start);
 }
 
@@ -138,7 +140,9 @@ TEST(Merge, RowsKeepTheirPlacesAndArguments) {
     const auto queue = store.row<Queue>(kernel.queue.value - 1);
     EXPECT_EQ(queue.device, kernel.device);
     EXPECT_EQ(store.row<ArgSet>(kernel.args.value - 1).id, kernel.args);
-    EXPECT_EQ(store.text(StringId(static_cast<std::uint32_t>(store.row<Arg>(kernel.args.value - 1).value))), "eight");
+    EXPECT_EQ(store.text(StringId(
+                  static_cast<std::uint32_t>(store.row<Arg>(kernel.args.value - 1).value))),
+              "eight");
   }
   EXPECT_EQ(perQueue[1], 60);
   EXPECT_EQ(perQueue[2], 60);
@@ -146,7 +150,8 @@ TEST(Merge, RowsKeepTheirPlacesAndArguments) {
 }
 
 TEST(Merge, DevicesWithTheSameUniqueIdAreOne) {
-  const auto merged = merge({{.uuid = "GPU-1"}, {.skewNs = 10, .uuid = "GPU-1"}, {.skewNs = 20, .uuid = "GPU-2"}});
+  const auto merged =
+      merge({{.uuid = "GPU-1"}, {.skewNs = 10, .uuid = "GPU-1"}, {.skewNs = 20, .uuid = "GPU-2"}});
   EXPECT_EQ(merged.store->rows<Device>(), 2U);
   EXPECT_EQ(merged.store->row<Queue>(1).device, merged.store->row<Queue>(0).device);
   EXPECT_NE(merged.store->row<Queue>(2).device, merged.store->row<Queue>(0).device);
@@ -159,8 +164,8 @@ std::vector<std::string> devicesOf(const Store& store) {
   std::vector<std::string> out;
   for (std::uint64_t i = 0; i < store.rows<Device>(); ++i) {
     const auto device = store.row<Device>(i);
-    out.push_back(
-        fmt::format("{}:{} {} {}", int(device.kind), device.index, store.text(device.name), kernels[device.id]));
+    out.push_back(fmt::format("{}:{} {} {}", int(device.kind), device.index,
+                              store.text(device.name), kernels[device.id]));
   }
   std::ranges::sort(out);
   return out;
@@ -208,7 +213,8 @@ TEST(Merge, RanksThatShareAPidAndFlowNumbersStayApart) {
     owner[back->row<Thread>(i).id] = back->row<Thread>(i).process;
   for (std::uint64_t i = 0; i < back->rows<Range>(); ++i) {
     const auto row = back->row<Range>(i);
-    EXPECT_EQ(back->text(row.name).back(), nameOf[owner[row.thread]].back()) << back->text(row.name);
+    EXPECT_EQ(back->text(row.name).back(), nameOf[owner[row.thread]].back())
+        << back->text(row.name);
   }
   // No flow has points in two of them.
   std::map<std::pair<std::uint64_t, StringId>, std::set<ProcessId>> users;
@@ -240,13 +246,15 @@ TEST(Merge, WarnsOfTwoTracesThatAreTheSameRank) {
   };
   EXPECT_THAT(warningsOf({capture(0), capture(1)}), testing::IsEmpty());
   EXPECT_THAT(warningsOf({capture(-1), capture(-1)}), testing::IsEmpty());
-  EXPECT_THAT(warningsOf({capture(0), capture(1), capture(0)}),
-              testing::ElementsAre("rank0.lcn and rank0.lcn both claim to be rank 0; what they did counts as one "
-                                   "rank's"));
+  EXPECT_THAT(
+      warningsOf({capture(0), capture(1), capture(0)}),
+      testing::ElementsAre(
+          "rank0.lcn and rank0.lcn both claim to be rank 0; what they did counts as one rank's"));
 }
 
 TEST(Merge, LargeFilesAreReadFromFrontToBack) {
-  // More rows than are read at once; a row that is looked for from the beginning of its table takes the test's time.
+  // More rows than are read at once; a row that is looked for from the beginning of its table takes
+  // the test's time.
   constexpr std::uint64_t kRows = 100'000;
   const test::TempFile file(".lcn");
   auto writer = *Writer::create(file.path());
@@ -259,7 +267,8 @@ TEST(Merge, LargeFilesAreReadFromFrontToBack) {
     writer.append(Range{.startNs = 10 * i, .durNs = 5, .thread = ThreadId(1), .args = ArgSetId(i)});
   }
   ASSERT_TRUE(writer.finish());
-  const std::vector<std::shared_ptr<const Store>> inputs{*Store::open(file.path()), *Store::open(file.path())};
+  const std::vector<std::shared_ptr<const Store>> inputs{*Store::open(file.path()),
+                                                         *Store::open(file.path())};
   const auto merged = mergeTraces(inputs);
   ASSERT_TRUE(merged) << merged.error().message;
   EXPECT_EQ(merged->store->rows<Range>(), 2 * kRows);
@@ -267,24 +276,27 @@ TEST(Merge, LargeFilesAreReadFromFrontToBack) {
   EXPECT_EQ(std::set(args.begin(), args.end()).size(), 2 * kRows) << "the arguments of both inputs";
 }
 
-/// One rank of two, as Kineto writes it: both call their process's device 0, and number their calls alike.
+/// One rank of two, as Kineto writes it: both call their process's device 0, and number their calls
+/// alike.
 std::string kinetoRank(int rank) {
-  const auto event = [&](const char* category, const char* name, std::string_view place, int tsUs, int durUs,
-                         const char* args) {
-    return fmt::format(R"({{"ph":"X","cat":"{}","name":"{}",{},"ts":{},"dur":{},"args":{{{}}}}},)", category, name,
-                       place, tsUs, durUs, args);
+  const auto event = [&](const char* category, const char* name, std::string_view place, int tsUs,
+                         int durUs, const char* args) {
+    return fmt::format(R"({{"ph":"X","cat":"{}","name":"{}",{},"ts":{},"dur":{},"args":{{{}}}}},)",
+                       category, name, place, tsUs, durUs, args);
   };
   const std::string host = fmt::format(R"("pid":{0},"tid":{0})", 100 + rank);
   const auto memory = [&](int bytes, int address, int tsUs) {
-    return fmt::format(R"({{"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]",{},"ts":{},"args":{{)"
-                       R"("Bytes":{},"Addr":{},"Device Id":0,"Device Type":1}}}})",
-                       host, tsUs, bytes, address);
+    return fmt::format(
+        R"({{"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]",{},"ts":{},"args":{{)"
+        R"("Bytes":{},"Addr":{},"Device Id":0,"Device Type":1}}}})",
+        host, tsUs, bytes, address);
   };
   return fmt::format(
              R"({{"schemaVersion":1,"distributedInfo":{{"backend":"nccl","rank":{},"world_size":2}},"traceEvents":[)",
              rank) +
          event("cuda_runtime", "cudaLaunchKernel", host, 1010, 5, R"("correlation":7)") +
-         event("kernel", "gemm", R"("pid":0,"tid":7)", 1020, 30 + rank, R"("device":0,"stream":7,"correlation":7)") +
+         event("kernel", "gemm", R"("pid":0,"tid":7)", 1020, 30 + rank,
+               R"("device":0,"stream":7,"correlation":7)") +
          event("cuda_runtime", "cudaLaunchKernel", host, 1060, 5, R"("correlation":8)") +
          event("kernel", "ncclDevKernel_AllReduce", R"("pid":0,"tid":20)", 1070 + rank, 30 - rank,
                R"("device":0,"stream":20,"correlation":8)") +
@@ -300,9 +312,10 @@ std::vector<std::string> totalsOf(const std::shared_ptr<const Store>& store) {
     std::uint64_t peak = 0;
     for (const DeviceMemory& memory : analysis->of<MemoryTables>().devices)
       peak += memory.device == device.id ? memory.peakBytes : 0;
-    out.push_back(fmt::format("{} of {}, rank {}: {} kernels of {} ns, communication {} ns, busy {} ns, peak {}",
-                              device.label, device.osPid, device.rank, device.kernels, device.kernelNs, device.commNs,
-                              device.ledger.busyNs(), peak));
+    out.push_back(fmt::format(
+        "{} of {}, rank {}: {} kernels of {} ns, communication {} ns, busy {} ns, peak {}",
+        device.label, device.osPid, device.rank, device.kernels, device.kernelNs, device.commNs,
+        device.ledger.busyNs(), peak));
   }
   std::ranges::sort(out);
   return out;
@@ -318,9 +331,10 @@ TEST(Merge, RanksThatNumberTheirDevicesAlikeStayApartInJson) {
   }
   const auto merged = mergeTraces(ranks)->store;
   EXPECT_THAT(totalsOf(merged),
-              testing::ElementsAre(
-                  "cuda:0 of 100, rank 0: 2 kernels of 60000 ns, communication 30000 ns, busy 60000 ns, peak 3072",
-                  "cuda:0 of 101, rank 1: 2 kernels of 60000 ns, communication 29000 ns, busy 60000 ns, peak 5120"));
+              testing::ElementsAre("cuda:0 of 100, rank 0: 2 kernels of 60000 ns, communication "
+                                   "30000 ns, busy 60000 ns, peak 3072",
+                                   "cuda:0 of 101, rank 1: 2 kernels of 60000 ns, communication "
+                                   "29000 ns, busy 60000 ns, peak 5120"));
   const test::TempFile once(".json"), twice(".json");
   ASSERT_TRUE(exportTrace(*merged, once.path(), Format::Chrome));
   const auto again = *Store::open(once.path());
@@ -337,14 +351,19 @@ TEST_P(MergedRoundTrip, DevicesStayWhatTheyAre) {
     builder.append(Process{.id = ProcessId(1), .osPid = 7});
     builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1), .osTid = 7});
     const bool isCpu = kind == DeviceKind::Cpu;
-    builder.append(Device{
-        .id = DeviceId(1), .kind = kind, .process = isCpu ? ProcessId(1) : ProcessId(), .name = builder.intern(name)});
-    builder.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1), .nativeId = 7});
+    builder.append(Device{.id = DeviceId(1),
+                          .kind = kind,
+                          .process = isCpu ? ProcessId(1) : ProcessId(),
+                          .name = builder.intern(name)});
+    builder.append(
+        Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1), .nativeId = 7});
     for (TimeNs t = 1; t <= 3; ++t) {
-      builder.append(Kernel{.startNs = 10000 * t, .durNs = 5000, .queue = QueueId(1), .device = DeviceId(1)});
+      builder.append(
+          Kernel{.startNs = 10000 * t, .durNs = 5000, .queue = QueueId(1), .device = DeviceId(1)});
     }
     if (!format.empty())
-      builder.append(Environment{.key = builder.intern("source.format"), .value = builder.intern(format)});
+      builder.append(
+          Environment{.key = builder.intern("source.format"), .value = builder.intern(format)});
     return builder.build();
   };
   const std::vector<std::shared_ptr<const Store>> inputs{capture("", DeviceKind::Cuda, "kineto"),
@@ -352,14 +371,17 @@ TEST_P(MergedRoundTrip, DevicesStayWhatTheyAre) {
                                                          capture("Xeon", DeviceKind::Cpu, "")};
   const auto merged = mergeTraces(inputs)->store;
   EXPECT_THAT(devicesOf(*merged), testing::ElementsAre("1:0 Xeon 3", "2:0  3", "2:0  3"));
-  const test::TempFile file(GetParam() == Format::Chrome ? ".json" : GetParam() == Format::Nsys ? ".sqlite" : ".pb");
+  const test::TempFile file(GetParam() == Format::Chrome ? ".json"
+                            : GetParam() == Format::Nsys ? ".sqlite"
+                                                         : ".pb");
   ASSERT_TRUE(exportTrace(*merged, file.path(), GetParam()));
   const auto again = Store::open(file.path());
   ASSERT_TRUE(again);
   EXPECT_EQ(devicesOf(**again), devicesOf(*merged));
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, MergedRoundTrip, testing::Values(Format::Chrome, Format::Perfetto, Format::Nsys));
+INSTANTIATE_TEST_SUITE_P(Formats, MergedRoundTrip,
+                         testing::Values(Format::Chrome, Format::Perfetto, Format::Nsys));
 
 }  // namespace
 }  // namespace lacuna::analyzer

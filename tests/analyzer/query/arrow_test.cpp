@@ -26,8 +26,8 @@ using testing::HasSubstr;
 std::shared_ptr<const Store> kernels(int count) {
   StoreBuilder builder;
   for (int i = 0; i < count; ++i) {
-    builder.append(
-        prof::Kernel{.startNs = i * 10, .durNs = i % 3, .name = builder.intern(i % 2 == 0 ? "gemm" : "relu")});
+    builder.append(prof::Kernel{
+        .startNs = i * 10, .durNs = i % 3, .name = builder.intern(i % 2 == 0 ? "gemm" : "relu")});
   }
   return builder.build();
 }
@@ -61,18 +61,22 @@ std::vector<std::string> formats(std::string_view sql, std::uint64_t batchRows =
 
 TEST(Arrow, ColumnsHaveTheTypesOfTheirTables) {
   EXPECT_THAT(formats("SELECT name, durNs, startNs FROM kernel"), ElementsAre("u", "l", "l"));
-  EXPECT_THAT(formats("SELECT name, durNs FROM kernel WHERE durNs > 99"), ElementsAre("u", "l")) << "no row";
+  EXPECT_THAT(formats("SELECT name, durNs FROM kernel WHERE durNs > 99"), ElementsAre("u", "l"))
+      << "no row";
   EXPECT_THAT(formats("SELECT value FROM counter_sample"), ElementsAre("g"));
 }
 
 TEST(Arrow, ExpressionsGetTheNarrowestTypeOfTheFirstBatch) {
-  EXPECT_THAT(formats("SELECT 1, 1.5, 'a', NULL, count(*) FROM kernel"), ElementsAre("l", "g", "u", "n", "l"));
+  EXPECT_THAT(formats("SELECT 1, 1.5, 'a', NULL, count(*) FROM kernel"),
+              ElementsAre("l", "g", "u", "n", "l"));
   EXPECT_THAT(formats("VALUES (1, 1, 1.5), (2.5, 'a', NULL)"), ElementsAre("g", "u", "g"));
   EXPECT_EQ(streamed("VALUES (7, 1, 1.5), (2.5, 'a', NULL), (NULL, NULL, 2), (3, 0.5, -1)"),
             "7 1 1.5 \n2.5 a - \n- - 2 \n3 0.5 -1 \n");
-  EXPECT_EQ(streamed("VALUES (NULL, NULL, NULL), (NULL, NULL, NULL), (1, 2.5, 'x')"), "- - - \n- - - \n1 2.5 x \n");
+  EXPECT_EQ(streamed("VALUES (NULL, NULL, NULL), (NULL, NULL, NULL), (1, 2.5, 'x')"),
+            "- - - \n- - - \n1 2.5 x \n");
   EXPECT_EQ(streamed("VALUES (9007199254740993), (NULL), ('x')"), "9007199254740993 \n- \nx \n");
-  EXPECT_EQ(streamed("VALUES (0.1), (1e300), ('x')"), "0.1 \n1.0e+300 \nx \n") << "numbers as SQLite writes them";
+  EXPECT_EQ(streamed("VALUES (0.1), (1e300), ('x')"), "0.1 \n1.0e+300 \nx \n")
+      << "numbers as SQLite writes them";
 }
 
 TEST(Arrow, ManyBatchesHoldTheRowsOfOne) {
@@ -92,7 +96,8 @@ TEST(Arrow, ABatchEndsWhereItsTextsAreLong) {
   ArrowArray batch;
   std::int64_t rows = 0;
   int batches = 0;
-  for (; exported.stream.get_next(&exported.stream, &batch) == 0 && batch.release != nullptr; ++batches) {
+  for (; exported.stream.get_next(&exported.stream, &batch) == 0 && batch.release != nullptr;
+       ++batches) {
     EXPECT_LE(batch.length, 4);
     rows += batch.length;
     batch.release(&batch);
@@ -102,9 +107,11 @@ TEST(Arrow, ABatchEndsWhereItsTextsAreLong) {
 }
 
 TEST(Arrow, AColumnWithoutValuesBecomesTextWhereMoreRowsFollow) {
-  EXPECT_THAT(formats("SELECT CASE WHEN rowid > 5 THEN durNs END FROM kernel", 3), ElementsAre("u"));
-  EXPECT_EQ(streamed("SELECT CASE WHEN rowid = 5 THEN 7 WHEN rowid = 6 THEN 2.5 END FROM kernel", 3),
-            "- \n- \n- \n- \n- \n7 \n2.5 \n- \n- \n- \n");
+  EXPECT_THAT(formats("SELECT CASE WHEN rowid > 5 THEN durNs END FROM kernel", 3),
+              ElementsAre("u"));
+  EXPECT_EQ(
+      streamed("SELECT CASE WHEN rowid = 5 THEN 7 WHEN rowid = 6 THEN 2.5 END FROM kernel", 3),
+      "- \n- \n- \n- \n- \n7 \n2.5 \n- \n- \n- \n");
 }
 
 TEST(Arrow, LaterWholeNumbersFitIntoNumbersWithDecimals) {
@@ -114,8 +121,8 @@ TEST(Arrow, LaterWholeNumbersFitIntoNumbersWithDecimals) {
 
 TEST(Arrow, ALaterValueOfAnotherKindIsAnErrorThatNamesTheRemedy) {
   EXPECT_THAT(streamed("SELECT CASE WHEN rowid < 4 THEN 1 ELSE 0.5 END AS half FROM kernel", 2),
-              testing::AllOf(testing::StartsWith("1 \n1 \n1 \n1 \nerror: "), HasSubstr("'half'"), HasSubstr("row 5"),
-                             HasSubstr("CAST(… AS REAL)")));
+              testing::AllOf(testing::StartsWith("1 \n1 \n1 \n1 \nerror: "), HasSubstr("'half'"),
+                             HasSubstr("row 5"), HasSubstr("CAST(… AS REAL)")));
   EXPECT_THAT(streamed("SELECT CASE WHEN rowid < 4 THEN 1.5 ELSE 'x' END FROM kernel", 2),
               HasSubstr("CAST(… AS TEXT)"));
   Exported exported("SELECT CASE WHEN rowid < 4 THEN 1 ELSE 'x' END FROM kernel", 4);
@@ -136,8 +143,11 @@ TEST(Arrow, AWrongStatementFailsBeforeThereIsAStream) {
 }
 
 TEST(Arrow, AnErrorOfALaterRowEndsTheStream) {
-  EXPECT_THAT(streamed("SELECT CASE WHEN rowid < 5 THEN 1 ELSE abs(-9223372036854775807 - 1) END FROM kernel", 2),
-              testing::AllOf(testing::StartsWith("1 \n1 \n1 \n1 \nerror: "), HasSubstr("overflow")));
+  EXPECT_THAT(
+      streamed(
+          "SELECT CASE WHEN rowid < 5 THEN 1 ELSE abs(-9223372036854775807 - 1) END FROM kernel",
+          2),
+      testing::AllOf(testing::StartsWith("1 \n1 \n1 \n1 \nerror: "), HasSubstr("overflow")));
 }
 
 TEST(Arrow, BatchesAndColumnsOutliveTheStream) {
@@ -171,7 +181,8 @@ TEST(Arrow, ReportTablesAreRead) {
 }
 
 /// All rows of a table, without SQL and with it.
-void expectSameRows(const std::shared_ptr<const Store>& store, std::string_view name, std::uint64_t batchRows) {
+void expectSameRows(const std::shared_ptr<const Store>& store, std::string_view name,
+                    std::uint64_t batchRows) {
   std::size_t table = 0;
   while (prof::allTables()[table].name != name) ++table;
   ArrowArrayStream stream{};
@@ -189,9 +200,11 @@ void expectSameRows(const std::shared_ptr<const Store>& store, std::string_view 
 TEST(Arrow, ATableHasTheRowsOfSelectAll) {
   StoreBuilder builder;
   for (int i = 0; i < 10; ++i) {
-    builder.append(prof::Kernel{.startNs = 100 - i, .durNs = i, .name = builder.intern(fmt::format("k{}", i))});
+    builder.append(prof::Kernel{
+        .startNs = 100 - i, .durNs = i, .name = builder.intern(fmt::format("k{}", i))});
     builder.append(prof::CounterSample{.timeNs = i, .value = i == 3 ? std::nan("") : i / 2.0});
-    builder.append(prof::Memcpy{.startNs = i, .bytes = std::numeric_limits<std::uint64_t>::max() >> 20});
+    builder.append(
+        prof::Memcpy{.startNs = i, .bytes = std::numeric_limits<std::uint64_t>::max() >> 20});
   }
   const auto store = builder.build();
   for (const prof::TableSpec& table : prof::allTables()) expectSameRows(store, table.name, 4);

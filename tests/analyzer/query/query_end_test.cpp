@@ -23,7 +23,8 @@ class QueryEnd : public testing::Test {
 
 TEST_F(QueryEnd, AnEndlessQueryEndsWithItsTime) {
   query_.setTimeLimit(std::chrono::milliseconds(200));
-  EXPECT_EQ(test::sqlAnswer(query_, kEndless), "error: SQL: stopped after 0.2 s, the time limit of a query");
+  EXPECT_EQ(test::sqlAnswer(query_, kEndless),
+            "error: SQL: stopped after 0.2 s, the time limit of a query");
   EXPECT_EQ(query_.stopped(), Query::Stop::TimeLimit);
   EXPECT_EQ(test::sqlAnswer(query_, "SELECT 7"), "7 \n") << "the next one has its own time";
   EXPECT_EQ(query_.stopped(), Query::Stop::None);

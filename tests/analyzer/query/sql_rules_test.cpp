@@ -36,7 +36,8 @@ std::string answer(std::string_view sql) {
 
 std::set<std::string> allowed() {
   std::set<std::string> names;
-  for (const SqlFunctions& group : allowedSqlFunctions()) names.insert(group.names.begin(), group.names.end());
+  for (const SqlFunctions& group : allowedSqlFunctions())
+    names.insert(group.names.begin(), group.names.end());
   return names;
 }
 
@@ -44,8 +45,10 @@ TEST(SqlRules, ATokenizerIsNotTakenByItsAddress) {
   const std::string refusal = answer(
       "SELECT fts3_tokenizer('simple', X'4141414141414141'), (SELECT count(*) FROM "
       "pragma_table_info('fts3tokenize'))");
-  EXPECT_THAT(refusal, HasSubstr("may not call the function fts3_tokenizer(); docs/query.md lists"));
-  EXPECT_THAT(answer("SELECT hex(fts3_tokenizer('simple'))"), HasSubstr("may not call the function fts3_tokenizer()"))
+  EXPECT_THAT(refusal,
+              HasSubstr("may not call the function fts3_tokenizer(); docs/query.md lists"));
+  EXPECT_THAT(answer("SELECT hex(fts3_tokenizer('simple'))"),
+              HasSubstr("may not call the function fts3_tokenizer()"))
       << "no address leaves the process";
 }
 
@@ -54,7 +57,8 @@ TEST(SqlRules, EveryFunctionThatIsNotListedIsRefused) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(":memory:", &db), SQLITE_OK);
   sqlite3_stmt* list = nullptr;
-  ASSERT_EQ(sqlite3_prepare_v2(db, "SELECT DISTINCT name, narg FROM pragma_function_list", -1, &list, nullptr),
+  ASSERT_EQ(sqlite3_prepare_v2(db, "SELECT DISTINCT name, narg FROM pragma_function_list", -1,
+                               &list, nullptr),
             SQLITE_OK);
   const std::set<std::string> known = allowed();
   Query query(smallTrace());
@@ -79,34 +83,41 @@ TEST(SqlRules, TheDocsListTheFunctions) {
   for (const SqlFunctions& group : allowedSqlFunctions()) {
     const std::set<std::string> names(group.names.begin(), group.names.end());
     std::string row = fmt::format("| {} |", group.group);
-    for (const std::string& name : names) row += fmt::format("{} `{}`", name == *names.begin() ? "" : ",", name);
+    for (const std::string& name : names)
+      row += fmt::format("{} `{}`", name == *names.begin() ? "" : ",", name);
     EXPECT_THAT(page.str(), HasSubstr(row + " |\n"));
   }
 }
 
 TEST(SqlRules, AStatementReadsAndNothingElse) {
   for (const char* sql :
-       {"PRAGMA journal_mode", "PRAGMA temp_store_directory = '/tmp'", "SELECT * FROM pragma_function_list", "BEGIN",
-        "SAVEPOINT x", "DETACH main", "UPDATE sqlite_master SET sql = ''", "CREATE VIRTUAL TABLE t USING fts4(x)",
-        "CREATE TEMP VIEW v AS SELECT 1", "ANALYZE", "REINDEX", "SELECT * FROM fts3tokenize", "SELECT * FROM dbstat",
-        "SELECT * FROM sqlite_stmt", "SELECT load_extension('x')", "SELECT readfile('/etc/passwd')"}) {
+       {"PRAGMA journal_mode", "PRAGMA temp_store_directory = '/tmp'",
+        "SELECT * FROM pragma_function_list", "BEGIN", "SAVEPOINT x", "DETACH main",
+        "UPDATE sqlite_master SET sql = ''", "CREATE VIRTUAL TABLE t USING fts4(x)",
+        "CREATE TEMP VIEW v AS SELECT 1", "ANALYZE", "REINDEX", "SELECT * FROM fts3tokenize",
+        "SELECT * FROM dbstat", "SELECT * FROM sqlite_stmt", "SELECT load_extension('x')",
+        "SELECT readfile('/etc/passwd')"}) {
     EXPECT_THAT(answer(sql), HasSubstr("error: SQL: ")) << sql;
   }
   EXPECT_THAT(answer("PRAGMA journal_mode"), HasSubstr("may not use PRAGMA journal_mode"));
   EXPECT_EQ(answer("SELECT name FROM pragma_table_info('clock') LIMIT 1"), "timeNs \n");
   EXPECT_EQ(answer("SELECT value FROM json_each('[4, 5]')"), "4 \n5 \n");
-  EXPECT_EQ(answer("SELECT sum(column1) OVER (ORDER BY column1) FROM (VALUES (1), (2))"), "1 \n3 \n");
+  EXPECT_EQ(answer("SELECT sum(column1) OVER (ORDER BY column1) FROM (VALUES (1), (2))"),
+            "1 \n3 \n");
 }
 
 TEST(SqlRules, ValuesAndStatementsAreBounded) {
-  EXPECT_THAT(answer("SELECT length(replace(printf('%9000000d', 1), ' ', '123456789'))"), HasSubstr("at most 64 MiB"));
-  EXPECT_THAT(answer("SELECT '" + std::string(2 << 20, 'x') + "'"), HasSubstr("at most 1048576 are read"));
+  EXPECT_THAT(answer("SELECT length(replace(printf('%9000000d', 1), ' ', '123456789'))"),
+              HasSubstr("at most 64 MiB"));
+  EXPECT_THAT(answer("SELECT '" + std::string(2 << 20, 'x') + "'"),
+              HasSubstr("at most 1048576 are read"));
 }
 
 /// Each of these stands for two of the one before, and SQLite writes all of them out.
 TEST(SqlRules, MemoryIsBounded) {
   std::string doubled = "WITH t0 AS (SELECT 1 UNION ALL SELECT 2)";
-  for (int i = 1; i < 30; ++i) doubled += fmt::format(", t{0} AS (SELECT 1 FROM t{1} x, t{1} y)", i, i - 1);
+  for (int i = 1; i < 30; ++i)
+    doubled += fmt::format(", t{0} AS (SELECT 1 FROM t{1} x, t{1} y)", i, i - 1);
   Query query(smallTrace());
   EXPECT_EQ(sqlite3_hard_heap_limit64(-1), kMostSqlMemory);
   sqlite3_hard_heap_limit64(32 << 20);
@@ -124,8 +135,9 @@ const std::string kLargeStatements[] = {
     "SELECT (SELECT count(*) FROM kept) + (SELECT count(*) FROM kept) - 30000",
 };
 std::string overLargeTable(const std::string& statement) {
-  return "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 30000), big AS (SELECT "
-         "printf('%0200d', x * 7919 % 30011) AS t FROM c), kept AS MATERIALIZED (SELECT t FROM big) " +
+  return "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 30000), big AS "
+         "(SELECT printf('%0200d', x * 7919 % 30011) AS t FROM c), kept AS MATERIALIZED (SELECT t "
+         "FROM big) " +
          statement;
 }
 
@@ -134,13 +146,14 @@ TEST(SqlRules, TemporaryFilesAreBounded) {
   for (const std::string& statement : kLargeStatements) {
     query.setTemporaryLimit(2 << 20);
     EXPECT_EQ(test::sqlAnswer(query, overLargeTable(statement)),
-              "error: SQL: stopped at 2 MiB of temporary files, the limit of a query; sort, group or keep fewer rows "
-              "and columns")
+              "error: SQL: stopped at 2 MiB of temporary files, the limit of a query; sort, group "
+              "or keep fewer rows and columns")
         << statement;
     EXPECT_EQ(query.stopped(), Query::Stop::TemporaryLimit);
     query.setTemporaryLimit(20 << 20);
     // The memory of a statement is free again: four of them would be beyond the limit.
-    for (int i = 0; i < 4; ++i) EXPECT_EQ(test::sqlAnswer(query, overLargeTable(statement)), "30000 \n") << statement;
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(test::sqlAnswer(query, overLargeTable(statement)), "30000 \n") << statement;
     EXPECT_EQ(query.stopped(), Query::Stop::None);
   }
 }

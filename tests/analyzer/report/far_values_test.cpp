@@ -25,8 +25,8 @@ using namespace prof;
 using testing::Contains;
 using testing::HasSubstr;
 
-/// Every column of every row is one of a few numbers at the limits of its type, or a usual one. `Out` is a writer or a
-/// builder.
+/// Every column of every row is one of a few numbers at the limits of its type, or a usual one.
+/// `Out` is a writer or a builder.
 template <class Out>
 class FarRows {
  public:
@@ -42,14 +42,16 @@ class FarRows {
       out_.append(Queue{.id = QueueId(id), .device = DeviceId(id), .process = ProcessId(1)});
     }
     for (int i = 0; i < 6; ++i) {
-      out_.append(Range{.startNs = i * 1000, .durNs = far(), .thread = ThreadId(1), .name = out_.intern("step")});
+      out_.append(Range{
+          .startNs = i * 1000, .durNs = far(), .thread = ThreadId(1), .name = out_.intern("step")});
     }
     for (int i = 0; i < 40; ++i) rows();
   }
 
  private:
   std::int64_t far() {
-    static constexpr std::int64_t kTimes[] = {INT64_MIN, INT64_MAX, -1, 0, 1, 1'000'000, kFarthestNs, INT64_MAX / 2};
+    static constexpr std::int64_t kTimes[] = {INT64_MIN, INT64_MAX, -1,          0,
+                                              1,         1'000'000, kFarthestNs, INT64_MAX / 2};
     return kTimes[random_() % std::size(kTimes)];
   }
   std::uint32_t side() {
@@ -70,7 +72,8 @@ class FarRows {
                        .queue = QueueId(id()),
                        .device = DeviceId(id()),
                        .correlation = correlation,
-                       .name = out_.intern(random_() % 2 == 0 ? "gemm" : "ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
+                       .name = out_.intern(
+                           random_() % 2 == 0 ? "gemm" : "ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
                        .gridX = side(),
                        .gridY = side(),
                        .gridZ = side(),
@@ -99,7 +102,8 @@ class FarRows {
                            .action = static_cast<MemoryAction>(random_() % 6),
                            .address = size(),
                            .bytes = size()});
-    out_.append(CounterSample{.timeNs = far(), .track = TrackId(id()), .value = static_cast<double>(far()) * 1e300});
+    out_.append(CounterSample{
+        .timeNs = far(), .track = TrackId(id()), .value = static_cast<double>(far()) * 1e300});
   }
 
   Out& out_;
@@ -119,7 +123,8 @@ void askFar(const std::shared_ptr<const Store>& store) {
   EXPECT_TRUE(diffRuns(*analysis, *analysis));
   const auto simulator = Simulator::create(*analysis);
   if (!simulator) return;
-  for (const char* change : {"loader.workers=4", "amp=bf16", "host*0.5", "kernel:g*1e18", "sync=off", "cores-taken*0"})
+  for (const char* change :
+       {"loader.workers=4", "amp=bf16", "host*0.5", "kernel:g*1e18", "sync=off", "cores-taken*0"})
     EXPECT_GE(simulator->play(change).predictedNsPerStep, 0) << change;
 }
 

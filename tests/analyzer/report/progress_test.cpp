@@ -15,7 +15,11 @@ namespace {
 
 /// A run with something in every part of an analysis.
 std::shared_ptr<const Store> run() {
-  return test::makeRun({.ranks = 2, .batchNs = 20'000'000, .workers = 0, .leakBytes = 1 << 20, .collectiveNs = 50'000});
+  return test::makeRun({.ranks = 2,
+                        .batchNs = 20'000'000,
+                        .workers = 0,
+                        .leakBytes = 1 << 20,
+                        .collectiveNs = 50'000});
 }
 
 /// The reports of an analysis that the n-th answer calls off.
@@ -23,7 +27,8 @@ struct SeenProgress {
   std::vector<double> shares;
   prof::Result<Analysis> analysis;
 };
-SeenProgress analysedWithProgress(const std::shared_ptr<const Store>& store, std::size_t n = SIZE_MAX) {
+SeenProgress analysedWithProgress(const std::shared_ptr<const Store>& store,
+                                  std::size_t n = SIZE_MAX) {
   std::vector<double> shares;
   AnalysisOptions options;
   options.progress = [&](double share) {
@@ -73,7 +78,8 @@ TEST(AnalysisProgress, AFaultOfTheTraceIsReportedAsSuch) {
 std::shared_ptr<const Store> manyRanges(prof::TimeNs count) {
   StoreBuilder trace;
   for (prof::TimeNs n = 0; n < count; ++n)
-    trace.append(prof::Range{.startNs = n, .durNs = 1, .thread = prof::ThreadId(1), .name = trace.intern("op")});
+    trace.append(prof::Range{
+        .startNs = n, .durNs = 1, .thread = prof::ThreadId(1), .name = trace.intern("op")});
   return trace.build();
 }
 

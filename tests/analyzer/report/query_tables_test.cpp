@@ -32,7 +32,8 @@ class ReportTablesInSql : public testing::Test {
   ReportTablesInSql() { query_.add(reportTablesOf(store_)); }
   std::string ask(std::string_view sql) { return sqlAnswer(query_, sql); }
 
-  std::shared_ptr<const Store> store_ = test::makeRun({.batchNs = 20'000'000, .pageableCopyNs = 2'000'000});
+  std::shared_ptr<const Store> store_ =
+      test::makeRun({.batchNs = 20'000'000, .pageableCopyNs = 2'000'000});
   Query query_{store_};
 };
 
@@ -59,10 +60,12 @@ TEST_F(ReportTablesInSql, CanAllBeRead) {
 }
 
 TEST_F(ReportTablesInSql, JoinTheTablesOfTheTrace) {
-  EXPECT_EQ(ask("SELECT count(*) FROM report_kernels r WHERE r.count != (SELECT count(*) FROM kernel k WHERE k.name = "
-                "r.name)"),
+  EXPECT_EQ(ask("SELECT count(*) FROM report_kernels r WHERE r.count != (SELECT count(*) FROM "
+                "kernel k WHERE k.name = r.name)"),
             "0 \n");
-  EXPECT_EQ(ask("SELECT a.name FROM report_kernels a JOIN report_kernels b USING (name) WHERE a.count != b.count"), "");
+  EXPECT_EQ(ask("SELECT a.name FROM report_kernels a JOIN report_kernels b USING (name) WHERE "
+                "a.count != b.count"),
+            "");
 }
 
 TEST_F(ReportTablesInSql, KeepTheirTypes) {
@@ -76,27 +79,32 @@ TEST_F(ReportTablesInSql, AreNamedWhereATableIsNotFound) {
 }
 
 TEST_F(ReportTablesInSql, CannotBeWritten) {
-  EXPECT_THAT(ask("DELETE FROM report_kernels"), StartsWith("error: SQL: table report_kernels may not be modified"));
+  EXPECT_THAT(ask("DELETE FROM report_kernels"),
+              StartsWith("error: SQL: table report_kernels may not be modified"));
 }
 
 TEST(ReportTables, HaveListsAsJsonAndNothingAsNull) {
   const auto store = test::makeRun({});
   ReportTables tables;
-  tables.columns = {{.key = "row",
-                     .about = "",
-                     .columns = {{"names", "", ColumnKind::Name, ""}, {"bytes", "", ColumnKind::Bytes, ""}},
-                     .rows = {},
-                     .place = "row"}};
-  tables.load = [columns = tables.columns](std::string_view, const Progress&) -> prof::Result<Table> {
+  tables.columns = {
+      {.key = "row",
+       .about = "",
+       .columns = {{"names", "", ColumnKind::Name, ""}, {"bytes", "", ColumnKind::Bytes, ""}},
+       .rows = {},
+       .place = "row"}};
+  tables.load = [columns = tables.columns](std::string_view,
+                                           const Progress&) -> prof::Result<Table> {
     Table table = columns[0];
-    table.rows = {{TextList{"gemm", "a \"softmax\" of many letters"}, TableCell()}, {TextList{}, std::uint64_t{7}}};
+    table.rows = {{TextList{"gemm", "a \"softmax\" of many letters"}, TableCell()},
+                  {TextList{}, std::uint64_t{7}}};
     return table;
   };
   Query query(store);
   query.add(std::move(tables));
   EXPECT_EQ(sqlAnswer(query, "SELECT j.value, bytes FROM report_row, json_each(names) j"),
             "gemm - \na \"softmax\" of many letters - \n");
-  EXPECT_EQ(sqlAnswer(query, "SELECT names, bytes FROM report_row WHERE bytes IS NOT NULL"), "[] 7 \n");
+  EXPECT_EQ(sqlAnswer(query, "SELECT names, bytes FROM report_row WHERE bytes IS NOT NULL"),
+            "[] 7 \n");
 }
 
 TEST(ReportTables, ATraceThatCannotBeAnalysedIsAnErrorOfTheirStatementsAlone) {
@@ -124,8 +132,10 @@ TEST(ReportTables, AreAnalysedOnce) {
   query.add(std::move(tables));
   EXPECT_EQ(loads, 0) << "nothing has been read yet";
   for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(sqlAnswer(query, "SELECT count(*) FROM report_steps"), testing::Not(StartsWith("error")));
-    EXPECT_THAT(sqlAnswer(query, "SELECT count(*) FROM report_kernels"), testing::Not(StartsWith("error")));
+    EXPECT_THAT(sqlAnswer(query, "SELECT count(*) FROM report_steps"),
+                testing::Not(StartsWith("error")));
+    EXPECT_THAT(sqlAnswer(query, "SELECT count(*) FROM report_kernels"),
+                testing::Not(StartsWith("error")));
   }
   EXPECT_EQ(loads, 2) << "once a table";
   EXPECT_EQ(analysed, 1);
@@ -142,7 +152,8 @@ TEST(ReportTables, TheTimeLimitOfAQueryHoldsForTheirAnalysis) {
   };
   query.add(std::move(tables));
   query.setTimeLimit(std::chrono::milliseconds(20));
-  EXPECT_THAT(sqlAnswer(query, "SELECT * FROM report_kernels"), HasSubstr("the time limit of a query"));
+  EXPECT_THAT(sqlAnswer(query, "SELECT * FROM report_kernels"),
+              HasSubstr("the time limit of a query"));
   EXPECT_EQ(query.stopped(), Query::Stop::TimeLimit);
 }
 

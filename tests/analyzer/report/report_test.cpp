@@ -69,13 +69,15 @@ TEST(Report, CausesAreDistinguishableInATerminal) {
     ASSERT_TRUE(one >= 16 && one < 256);
     for (std::size_t b = 0; b < a; ++b) {
       const int other = terminalColour(static_cast<Cause>(b));
-      EXPECT_GT(test::distance(terminalRgb(one), terminalRgb(other)), test::kApart) << a << " and " << b;
+      EXPECT_GT(test::distance(terminalRgb(one), terminalRgb(other)), test::kApart)
+          << a << " and " << b;
     }
     // It is also nearer to its own colour on other screens than to any other's.
     const auto far = [&](std::size_t n) {
       return test::distance(terminalRgb(one), causeColour(static_cast<Cause>(n), true));
     };
-    for (std::size_t b = 0; b < kCauseCount; ++b) EXPECT_TRUE(a == b || far(a) < far(b)) << a << " and " << b;
+    for (std::size_t b = 0; b < kCauseCount; ++b)
+      EXPECT_TRUE(a == b || far(a) < far(b)) << a << " and " << b;
   }
 }
 
@@ -93,8 +95,9 @@ TEST(Report, OverviewKeepsToTheWidth) {
   for (const int width : {80, 140}) {
     std::istringstream lines(renderText(analysed(kSlow), {{}, width, false}));
     for (std::string line; std::getline(lines, line);) {
-      const auto columns = std::count_if(line.begin(), line.end(),
-                                         [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+      const auto columns = std::count_if(line.begin(), line.end(), [](char c) {
+        return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+      });
       EXPECT_LE(columns, width) << line;
     }
   }
@@ -103,13 +106,16 @@ TEST(Report, OverviewKeepsToTheWidth) {
 TEST(Report, NumbersStayWithTheirUnits) {
   const Analysis analysis = analysed(kSlow);
   for (int width = 40; width <= 140; ++width) {
-    std::istringstream lines(renderText(analysis, {{"summary", "ledger", "findings", "loader"}, width, false}));
+    std::istringstream lines(
+        renderText(analysis, {{"summary", "ledger", "findings", "loader"}, width, false}));
     bool afterDigit = false;
     for (std::string line; std::getline(lines, line);) {
       const std::size_t from = line.find_first_not_of(' ');
-      const std::string word =
-          from == std::string::npos ? "" : line.substr(from, line.find_first_of(" ,;.)", from) - from);
-      for (const char* unit : {"%", "ns", "µs", "ms", "s"}) EXPECT_FALSE(afterDigit && word == unit) << width << line;
+      const std::string word = from == std::string::npos
+                                   ? ""
+                                   : line.substr(from, line.find_first_of(" ,;.)", from) - from);
+      for (const char* unit : {"%", "ns", "µs", "ms", "s"})
+        EXPECT_FALSE(afterDigit && word == unit) << width << line;
       afterDigit = !line.empty() && line.back() >= '0' && line.back() <= '9';
     }
   }
@@ -117,15 +123,19 @@ TEST(Report, NumbersStayWithTheirUnits) {
 
 /// The columns of all but the sequences that switch colours.
 std::ptrdiff_t columnsOf(std::string line) {
-  for (std::size_t at = 0; (at = line.find("\x1b[")) != std::string::npos;) line.erase(at, line.find('m', at) - at + 1);
-  return std::ranges::count_if(line, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+  for (std::size_t at = 0; (at = line.find("\x1b[")) != std::string::npos;)
+    line.erase(at, line.find('m', at) - at + 1);
+  return std::ranges::count_if(
+      line, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
 }
 
 /// The columns of a table's heading and of its first row.
-std::pair<std::ptrdiff_t, std::ptrdiff_t> columnsOfTable(const std::string& text, std::string_view heading) {
+std::pair<std::ptrdiff_t, std::ptrdiff_t> columnsOfTable(const std::string& text,
+                                                         std::string_view heading) {
   const std::size_t at = text.rfind('\n', text.find(heading)) + 1;
   const std::size_t row = text.find('\n', at) + 1;
-  return {columnsOf(text.substr(at, row - 1 - at)), columnsOf(text.substr(row, text.find('\n', row) - row))};
+  return {columnsOf(text.substr(at, row - 1 - at)),
+          columnsOf(text.substr(row, text.find('\n', row) - row))};
 }
 
 TEST(Report, TablesKeepTheirColumnsInANarrowTerminal) {
@@ -156,14 +166,15 @@ TEST(Report, TablesKeepTheirColumnsInANarrowTerminal) {
 
 TEST(Report, WhatDoesNotFitOnALineGoesOnInTheNext) {
   Analysis analysis = analysed({});
-  analysis.devices[0].name = "A device with a name that is longer than a line of a narrow terminal is, by far";
+  analysis.devices[0].name =
+      "A device with a name that is longer than a line of a narrow terminal is, by far";
   for (const int width : {40, 80, 160}) {
     const std::string text = withoutBreaks(renderText(analysis, {{}, width, false}));
     EXPECT_THAT(text, HasSubstr("(" + analysis.devices[0].name + ")"));
-    EXPECT_THAT(
-        text, HasSubstr("with --section: summary, ledger, causes, findings, devices, steps, phases, kernels, "
-                        "sequences, graphs, operators, ranges, python, calls, launches, loader, memory, communication, "
-                        "copies, efficiency"));
+    EXPECT_THAT(text,
+                HasSubstr("with --section: summary, ledger, causes, findings, devices, steps, "
+                          "phases, kernels, sequences, graphs, operators, ranges, python, calls, "
+                          "launches, loader, memory, communication, copies, efficiency"));
   }
 }
 
@@ -174,7 +185,8 @@ TEST(Report, LinesOfTablesEndWhereTheirTextDoes) {
   row.deviceNs = 1'000;
   row.ofRoof = -1;
   analysis.of<EfficiencyStats>().rows = {row};
-  for (CollectiveRow& collective : analysis.of<CommunicationStats>().collectives) collective.bytes = 0;
+  for (CollectiveRow& collective : analysis.of<CommunicationStats>().collectives)
+    collective.bytes = 0;
   for (const std::string section : {"communication", "efficiency"})
     EXPECT_THAT(renderText(analysis, {{section}, 100, false}), Not(HasSubstr(" \n"))) << section;
 }
@@ -200,7 +212,8 @@ TEST(Report, RowsWithABandKeepTheirColumnsInANarrowTerminal) {
 }
 
 TEST(Report, EverySectionKeepsToAnyWidth) {
-  const std::string name = "a_kernel_with_a_name_" + std::string(150, 'x') + "_that_fills_lines_by_itself";
+  const std::string name =
+      "a_kernel_with_a_name_" + std::string(150, 'x') + "_that_fills_lines_by_itself";
   const Analysis rich = analysed(test::richPlan(name.c_str()));
   const Analysis bare = analysed({.steps = 1, .stepsMarked = false});
   std::vector<std::string> sections(reportSections().begin(), reportSections().end());
@@ -209,7 +222,8 @@ TEST(Report, EverySectionKeepsToAnyWidth) {
       for (const bool colour : {false, true}) {
         std::istringstream lines(renderText(*analysis, {{}, width, colour}) +
                                  renderText(*analysis, {sections, width, colour}));
-        for (std::string line; std::getline(lines, line);) ASSERT_LE(columnsOf(line), width) << line;
+        for (std::string line; std::getline(lines, line);)
+          ASSERT_LE(columnsOf(line), width) << line;
       }
     }
   }
@@ -234,7 +248,8 @@ TEST(Report, ASectionOfWhatWasNotRecordedSaysSo) {
     const std::string text = renderText(*analysis, {{section}, 100, false});
     EXPECT_GE(std::ranges::count(text, '\n'), 2) << section << ":\n" << text;
   }
-  EXPECT_THAT(renderText(*analysis, {{"memory"}, 100, false}), HasSubstr("the trace holds nothing of it"));
+  EXPECT_THAT(renderText(*analysis, {{"memory"}, 100, false}),
+              HasSubstr("the trace holds nothing of it"));
   EXPECT_THAT(renderText(*analysis, {{}, 100, false}), Not(HasSubstr("Memory")));
 }
 
@@ -384,7 +399,8 @@ std::uint64_t kernelCount(const Analysis& analysis) {
 }
 
 TEST(Report, ARankAloneIsAllThatEveryTableIsAbout) {
-  const RunPlan plan{.ranks = 2, .syncEachStep = true, .pageableCopyNs = 1'000'000, .collectiveNs = 500'000};
+  const RunPlan plan{
+      .ranks = 2, .syncEachStep = true, .pageableCopyNs = 1'000'000, .collectiveNs = 500'000};
   AnalysisOptions options;
   options.rank = 1;
   const Analysis both = analysed(plan);
@@ -400,7 +416,8 @@ TEST(Report, ARankAloneIsAllThatEveryTableIsAbout) {
   EXPECT_EQ(2 * one.of<CommunicationStats>().collectives.at(0).count,
             both.of<CommunicationStats>().collectives.at(0).count);
   for (std::size_t i = 0; i < one.of<OperatorTables>().byName.size(); ++i)
-    EXPECT_EQ(2 * one.of<OperatorTables>().byName[i].count, both.of<OperatorTables>().byName[i].count);
+    EXPECT_EQ(2 * one.of<OperatorTables>().byName[i].count,
+              both.of<OperatorTables>().byName[i].count);
   for (std::size_t i = 0; i < one.of<CallTable>().size(); ++i)
     EXPECT_EQ(2 * one.of<CallTable>()[i].count, both.of<CallTable>()[i].count);
   EXPECT_EQ(one.processCount(), 1);
@@ -421,8 +438,8 @@ TEST(Report, ADeviceOfAnotherRankIsDistinguishedFromOneThatDidNoWork) {
   options.device = "cuda:1";
   options.rank = 0;
   EXPECT_THAT(analyse(test::makeRun({.ranks = 2}), options).error().message,
-              testing::EndsWith("no device 'cuda:1' of rank 0 did any work here; there is: rank 0 on cuda:0, rank 1 on "
-                                "cuda:1"));
+              testing::EndsWith("no device 'cuda:1' of rank 0 did any work here; there is: rank 0 "
+                                "on cuda:0, rank 1 on cuda:1"));
 }
 
 TEST(Report, StepsThatAreNoneSayWhy) {
@@ -431,9 +448,11 @@ TEST(Report, StepsThatAreNoneSayWhy) {
   EXPECT_THAT(analyse(test::makeRun({}), options).error().message,
               HasSubstr("steps 2:1 are none: the first is behind"));
   options.steps = {0, 0};
-  EXPECT_THAT(analyse(test::makeRun({}), options).error().message, HasSubstr("steps 0:0 are none: the second number"));
+  EXPECT_THAT(analyse(test::makeRun({}), options).error().message,
+              HasSubstr("steps 0:0 are none: the second number"));
   options.steps = {0, 5000};
-  EXPECT_THAT(analyse(test::makeRun({}), options).error().message, HasSubstr("steps 0:5000 are not there; it has"));
+  EXPECT_THAT(analyse(test::makeRun({}), options).error().message,
+              HasSubstr("steps 0:5000 are not there; it has"));
 }
 
 TEST(Report, EmptyTraceIsAnError) {
@@ -447,7 +466,8 @@ TEST(JsonWriter, EscapesAndReplacesWhatIsNoText) {
 }
 
 TEST(Report, WithoutStepsFiguresAreInAll) {
-  const Analysis whole = analysed({.steps = 1, .batchNs = 20'000'000, .workers = 0, .stepsMarked = false});
+  const Analysis whole =
+      analysed({.steps = 1, .batchNs = 20'000'000, .workers = 0, .stepsMarked = false});
   std::string text = renderText(whole, {{}, 140, false});
   for (const char* section : {"launches", "loader", "memory", "findings", "sequences"})
     text += renderText(whole, {{section}, 140, false});

@@ -20,7 +20,8 @@
 #include "lacuna/analyzer/table.h"
 #include "support/small_trace.h"
 
-/// Helpers for the tests of the report's sections: they make analyses with few results, and read reports.
+/// Helpers for the tests of the report's sections: they make analyses with few results, and read
+/// reports.
 namespace lacuna::analyzer {
 
 /// An analysis of an empty trace, without results.
@@ -33,13 +34,15 @@ inline Analysis withoutResults() {
   return analysis;
 }
 
-/// So many steps of 10 ms, one after the other, in which the device cuda:0 computes all the time; without results.
+/// So many steps of 10 ms, one after the other, in which the device cuda:0 computes all the time;
+/// without results.
 inline Analysis withSteps(std::size_t count) {
   constexpr std::int64_t kStepNs = 10'000'000;
   Analysis analysis = withoutResults();
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t startNs = static_cast<std::int64_t>(i) * kStepNs;
-    analysis.steps.all.push_back({.index = i, .name = "step", .startNs = startNs, .endNs = startNs + kStepNs});
+    analysis.steps.all.push_back(
+        {.index = i, .name = "step", .startNs = startNs, .endNs = startNs + kStepNs});
     analysis.ledgers.steps.emplace_back().add(Cause::Compute, kStepNs);
     analysis.ledgers.bands.steps.emplace_back();
   }
@@ -54,8 +57,8 @@ inline Analysis withSteps(std::size_t count) {
   return analysis;
 }
 
-/// Three kernels of one queue, from 20 to 120, 120 to 130 and 260 to 360 µs. Their launch calls run from 0 to 10, 10 to
-/// 30 and 200 to 230 µs; the host does nothing else.
+/// Three kernels of one queue, from 20 to 120, 120 to 130 and 260 to 360 µs. Their launch calls run
+/// from 0 to 10, 10 to 30 and 200 to 230 µs; the host does nothing else.
 inline Analysis threeLaunches() {
   return test::SmallTrace()
       .launched(0, 10, 20, 120, "first")
@@ -65,7 +68,8 @@ inline Analysis threeLaunches() {
 }
 
 /// One section in full, on a page of so many columns.
-inline std::string sectionText(const Analysis& analysis, std::string_view section, int width = 100) {
+inline std::string sectionText(const Analysis& analysis, std::string_view section,
+                               int width = 100) {
   return renderText(analysis, {{std::string(section)}, width, false});
 }
 
@@ -75,7 +79,8 @@ inline std::string jsonAt(const Analysis& analysis, std::string_view pointer) {
   const simdjson::padded_string report(renderJson(analysis));
   simdjson::dom::element value;
   const auto error = parser.parse(report).at_pointer(pointer).get(value);
-  return error == simdjson::SUCCESS ? simdjson::minify(value) : std::string("error: ") + simdjson::error_message(error);
+  return error == simdjson::SUCCESS ? simdjson::minify(value)
+                                    : std::string("error: ") + simdjson::error_message(error);
 }
 
 /// These cells of a row as people read them.
@@ -85,7 +90,8 @@ inline std::vector<std::string> cellsOf(const Table& table, std::size_t row,
   for (const std::string_view key : keys) {
     const std::size_t column = table.columnOf(key);
     const bool isThere = row < table.rows.size() && column < table.columns.size();
-    cells.push_back(isThere ? table.text(row, column) : "no row " + std::to_string(row) + " or no " + std::string(key));
+    cells.push_back(isThere ? table.text(row, column)
+                            : "no row " + std::to_string(row) + " or no " + std::string(key));
   }
   return cells;
 }
@@ -101,7 +107,9 @@ inline std::string lineWith(std::string_view text, std::string_view part) {
 /// Number of times that `part` is in a text.
 inline std::size_t countOf(std::string_view text, std::string_view part) {
   std::size_t count = 0;
-  for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + part.size())) ++count;
+  for (std::size_t at = text.find(part); at != std::string_view::npos;
+       at = text.find(part, at + part.size()))
+    ++count;
   return count;
 }
 

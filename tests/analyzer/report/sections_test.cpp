@@ -31,7 +31,8 @@ TEST(Sections, DescribeThemselves) {
     EXPECT_TRUE(names.insert(section->name).second) << section->name;
     EXPECT_FALSE(section->title.empty()) << section->name;
     EXPECT_FALSE(section->about.empty()) << section->name;
-    EXPECT_TRUE(section->text != nullptr || section->notes != nullptr || section->tables != nullptr) << section->name;
+    EXPECT_TRUE(section->text != nullptr || section->notes != nullptr || section->tables != nullptr)
+        << section->name;
     EXPECT_FALSE(jsonKeysOf(*section).empty()) << section->name;
   }
 }
@@ -45,10 +46,12 @@ TEST(Sections, TablesHaveColumnsOfTheirOwnWithAMeaning) {
     for (const ColumnInfo& column : table.columns) {
       EXPECT_TRUE(keys.insert(column.key).second) << table.key << '.' << column.key;
       EXPECT_FALSE(column.meaning.empty()) << table.key << '.' << column.key;
-      EXPECT_EQ(column.kind == ColumnKind::Band, !column.figure.empty()) << table.key << '.' << column.key;
+      EXPECT_EQ(column.kind == ColumnKind::Band, !column.figure.empty())
+          << table.key << '.' << column.key;
     }
     for (const ColumnInfo& column : table.columns) {
-      EXPECT_TRUE(column.figure.empty() || keys.contains(column.figure)) << table.key << '.' << column.key;
+      EXPECT_TRUE(column.figure.empty() || keys.contains(column.figure))
+          << table.key << '.' << column.key;
     }
   }
 }
@@ -73,7 +76,9 @@ TEST(Sections, AreInTextJsonAndHtmlAlike) {
   }
   for (const Section* section : allSections()) {
     const bool isShown = page.find(">" + std::string(section->title) + "</a>") != std::string::npos;
-    const auto isForPeople = [](const Table& table) { return !table.rows.empty() && !table.shownColumns().empty(); };
+    const auto isForPeople = [](const Table& table) {
+      return !table.rows.empty() && !table.shownColumns().empty();
+    };
     const bool hasRows = section->tables != nullptr && section->html == nullptr &&
                          std::ranges::any_of(readable(section->tables(analysis)), isForPeople);
     EXPECT_TRUE(isShown || !hasRows) << section->name;
@@ -86,11 +91,12 @@ TEST(Sections, ATableIsTheSameInJsonAndCsv) {
     if (table.key != "kernels") continue;
     ASSERT_FALSE(table.rows.empty());
     const std::string csv = tableCsv(table);
-    EXPECT_TRUE(csv.starts_with("name,count,total_ns,recording_ns,share,mean_ns,min_ns,max_ns\n")) << csv;
+    EXPECT_TRUE(csv.starts_with("name,count,total_ns,recording_ns,share,mean_ns,min_ns,max_ns\n"))
+        << csv;
     EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(csv, '\n')), table.rows.size() + 1);
     const KernelRow& first = analysis.of<KernelTable>().front();
-    EXPECT_THAT(csv,
-                HasSubstr("\n" + first.name + "," + std::to_string(first.count) + "," + std::to_string(first.totalNs)));
+    EXPECT_THAT(csv, HasSubstr("\n" + first.name + "," + std::to_string(first.count) + "," +
+                               std::to_string(first.totalNs)));
     EXPECT_THAT(renderJson(analysis), HasSubstr("\"total_ns\": " + std::to_string(first.totalNs)));
   }
 }
@@ -103,7 +109,9 @@ struct Shelf {
 const Column<Shelf> kShelf[]{
     {{"name", "", ColumnKind::Text, "of the shelf"}, kValueOf<&Shelf::name>},
     {{"books", "", ColumnKind::Count, "on it; nothing where nobody counted"},
-     [](const Shelf& row) -> TableCell { return row.books < 0 ? TableCell() : TableCell(row.books); }},
+     [](const Shelf& row) -> TableCell {
+       return row.books < 0 ? TableCell() : TableCell(row.books);
+     }},
 };
 
 /// A room with two shelves, and with the words on the door beside it.
@@ -114,7 +122,8 @@ std::vector<Table> room(const Analysis&) {
   door.rows = {{TextList{"push", "a \"bell\""}}};
   return {placed("room", holding(recordOf("library", "one room", kShelf, Shelf{"all", 7}),
                                  [shelves](std::size_t) {
-                                   return std::vector{placed("shelves", tableOf("shelf", "each", kShelf, shelves))};
+                                   return std::vector{placed(
+                                       "shelves", tableOf("shelf", "each", kShelf, shelves))};
                                  })),
           placed({}, recordOf("sum", "of the report", kShelf, Shelf{"sum", 1})), door};
 }
@@ -165,10 +174,12 @@ TEST(Sections, HaveTablesInsideOfRecordsThatCanBeReadAlone) {
 
 /// The page with the part between its two marks replaced.
 std::string withTables(const std::string& page) {
-  constexpr std::string_view kBegin = "<!-- sections and tables -->\n", kEnd = "<!-- end of the sections -->\n";
+  constexpr std::string_view kBegin = "<!-- sections and tables -->\n",
+                             kEnd = "<!-- end of the sections -->\n";
   const std::size_t begin = page.find(kBegin), end = page.find(kEnd);
   if (begin == std::string::npos || end == std::string::npos) return "the page has lost its marks";
-  return page.substr(0, begin + kBegin.size()) + "\n" + sectionListMarkdown() + "\n" + page.substr(end);
+  return page.substr(0, begin + kBegin.size()) + "\n" + sectionListMarkdown() + "\n" +
+         page.substr(end);
 }
 
 TEST(Sections, ThePageOfTheJsonReportHasTheirTables) {

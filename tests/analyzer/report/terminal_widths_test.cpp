@@ -33,10 +33,11 @@ constexpr int kWidths[]{60, 80, 120};
 
 /// A run with all that a report has columns for, each with what recording cost.
 Analysis plantedRun() {
-  Analysis analysis =
-      analysed(test::richPlan("void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>"));
+  Analysis analysis = analysed(
+      test::richPlan("void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>"));
   for (KernelRow& row : analysis.of<KernelTable>()) row.recordingNs = row.totalNs / 30;
-  for (CollectiveRow& row : analysis.of<CommunicationStats>().collectives) row.recordingNs = row.totalNs / 7;
+  for (CollectiveRow& row : analysis.of<CommunicationStats>().collectives)
+    row.recordingNs = row.totalNs / 7;
   for (std::vector<OperatorRow>* rows :
        {&analysis.of<OperatorTables>().byName, &analysis.of<OperatorTables>().byShapes}) {
     for (OperatorRow& row : *rows) row.recordingNs = row.deviceRecordingNs = row.totalNs / 9;
@@ -76,7 +77,8 @@ std::string allSectionsOf(const Analysis& analysis, int width) {
 TEST(TerminalWidths, NoLineOfAPlantedRunIsLongerThanTheTerminal) {
   const Analysis analysis = plantedRun();
   for (const int width : kWidths) {
-    for (const std::string& line : linesOf(allSectionsOf(analysis, width))) EXPECT_LE(columns(line), width) << line;
+    for (const std::string& line : linesOf(allSectionsOf(analysis, width)))
+      EXPECT_LE(columns(line), width) << line;
   }
 }
 
@@ -92,8 +94,8 @@ TEST(TerminalWidths, NoLineOfARandomTraceIsLongerThanTheTerminal) {
 }
 
 /// The headings of all sections' tables as they read where there is room for everything.
-const char* const kHeadings[]{"operator and shapes", "name and shapes", "kernels in order", "tensor (operator)",
-                              "collective"};
+const char* const kHeadings[]{"operator and shapes", "name and shapes", "kernels in order",
+                              "tensor (operator)", "collective"};
 
 /// A heading is shown whole, or the text has no beginning of it that ends in "…".
 TEST(TerminalWidths, NoHeadingIsCut) {
@@ -112,32 +114,42 @@ TEST(TerminalWidths, NoHeadingIsCut) {
 std::vector<int> endsOf(std::string line) {
   for (std::size_t at = 0; (at = line.find(" ±", at)) != std::string::npos;) {
     const std::size_t end = std::min(line.find("  ", at), line.size());
-    line.replace(at, end - at, std::string(static_cast<std::size_t>(columns(line.substr(at, end - at))), ' '));
+    line.replace(at, end - at,
+                 std::string(static_cast<std::size_t>(columns(line.substr(at, end - at))), ' '));
   }
   std::vector<int> ends;
-  for (std::size_t at = line.find_first_not_of(' '); at < line.size(); at = line.find_first_not_of(' ', at)) {
+  for (std::size_t at = line.find_first_not_of(' '); at < line.size();
+       at = line.find_first_not_of(' ', at)) {
     at = std::min(line.find("  ", at), line.size());
     ends.push_back(columns(line.substr(0, at)));
   }
   return ends;
 }
 
-/// Each row's last figure ends where the last heading does: no row was broken over lines or squeezed.
+/// Each row's last figure ends where the last heading does: no row was broken over lines or
+/// squeezed.
 TEST(TerminalWidths, FiguresStandBelowTheirHeadings) {
   const Analysis analysis = plantedRun();
   for (const int width : kWidths) {
-    for (const char* section : {"kernels", "operators", "efficiency", "communication", "sequences", "memory"}) {
-      const std::vector<std::string> lines = linesOf(renderText(analysis, {{section}, width, false}));
+    for (const char* section :
+         {"kernels", "operators", "efficiency", "communication", "sequences", "memory"}) {
+      const std::vector<std::string> lines =
+          linesOf(renderText(analysis, {{section}, width, false}));
       const auto heading = std::ranges::find_if(lines, [](const std::string& line) {
-        return std::ranges::any_of(kHeadings,
-                                   [&](std::string_view one) { return line.find(one) != std::string::npos; }) ||
+        return std::ranges::any_of(
+                   kHeadings,
+                   [&](std::string_view one) { return line.find(one) != std::string::npos; }) ||
                line.starts_with(" name ");
       });
       ASSERT_NE(heading, lines.end()) << section << width;
       ASSERT_NE(heading + 1, lines.end()) << section << width;
       const auto ends = endsOf(*heading), below = endsOf(heading[1]);
-      EXPECT_EQ(ends.size(), below.size()) << section << ' ' << width << '\n' << *heading << '\n' << heading[1];
-      EXPECT_EQ(ends.back(), below.back()) << section << ' ' << width << '\n' << *heading << '\n' << heading[1];
+      EXPECT_EQ(ends.size(), below.size()) << section << ' ' << width << '\n'
+                                           << *heading << '\n'
+                                           << heading[1];
+      EXPECT_EQ(ends.back(), below.back()) << section << ' ' << width << '\n'
+                                           << *heading << '\n'
+                                           << heading[1];
     }
   }
 }
@@ -151,8 +163,10 @@ TEST(TerminalWidths, AColumnThatHasNoRoomIsNamedWithTheWidthThatItNeeds) {
   EXPECT_NE(narrow.find("host self", at), std::string::npos);
   EXPECT_EQ(narrow.find("host self"), narrow.find("host self", at));
   const int width = std::stoi(narrow.substr(at + 13));
-  EXPECT_EQ(renderText(analysis, {{"operators"}, width, false}).find("with --width"), std::string::npos);
-  EXPECT_NE(renderText(analysis, {{"operators"}, width - 1, false}).find("with --width"), std::string::npos);
+  EXPECT_EQ(renderText(analysis, {{"operators"}, width, false}).find("with --width"),
+            std::string::npos);
+  EXPECT_NE(renderText(analysis, {{"operators"}, width - 1, false}).find("with --width"),
+            std::string::npos);
 }
 
 }  // namespace

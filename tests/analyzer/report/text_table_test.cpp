@@ -20,7 +20,8 @@ using testing::IsEmpty;
 using Kind = TextColumn::Kind;
 
 TextTable kernelTable() {
-  TextTable table({{"name", Kind::Name}, {"count"}, {"total"}, {"±", Kind::Band}, {"mean", Kind::Figure, 1}});
+  TextTable table(
+      {{"name", Kind::Name}, {"count"}, {"total"}, {"±", Kind::Band}, {"mean", Kind::Figure, 1}});
   table.add({"gemm", "12", "116 ms", "±0.8 %", "9.67 ms"});
   table.add({"vectorized_elementwise_kernel", "3", "1.20 ms", "±10 %", "400 µs"});
   return table;
@@ -29,8 +30,9 @@ TextTable kernelTable() {
 TEST(TextTable, ColumnsAreAsWideAsTheirContent) {
   const TextTable::Layout layout = kernelTable().inColumns(80);
   EXPECT_EQ(layout.heading, " name                           count    total ±          mean");
-  EXPECT_THAT(layout.rows, ElementsAre(" gemm                              12   116 ms ±0.8 %  9.67 ms",
-                                       " vectorized_elementwise_kernel      3  1.20 ms ±10 %    400 µs"));
+  EXPECT_THAT(layout.rows,
+              ElementsAre(" gemm                              12   116 ms ±0.8 %  9.67 ms",
+                          " vectorized_elementwise_kernel      3  1.20 ms ±10 %    400 µs"));
   EXPECT_THAT(layout.leftOut, IsEmpty());
 }
 
@@ -50,7 +52,8 @@ TEST(TextTable, AFigureGoesWithItsBand) {
 
 TEST(TextTable, NamesAreShortenedBetweenTheirParts) {
   EXPECT_THAT(kernelTable().inColumns(38).rows,
-              ElementsAre(" gemm               12   116 ms ±0.8 %", " vectorized_…        3  1.20 ms ±10 %"));
+              ElementsAre(" gemm               12   116 ms ±0.8 %",
+                          " vectorized_…        3  1.20 ms ±10 %"));
 }
 
 TEST(TextTable, AColumnWithoutContentIsLeftOut) {
@@ -68,19 +71,22 @@ TEST(TextTable, PathsKeepTheirEnd) {
 TEST(TextTable, ProseGoesOnInTheLinesBelow) {
   TextTable table({{"frees"}, {"change", Kind::Prose}});
   table.add({"20 MiB", "recompute the activations of the first layer in the backward pass"});
-  EXPECT_THAT(table.inColumns(40).rows, ElementsAre(" 20 MiB  recompute the activations of",
-                                                    "         the first layer in the backward", "         pass"));
+  EXPECT_THAT(table.inColumns(40).rows,
+              ElementsAre(" 20 MiB  recompute the activations of",
+                          "         the first layer in the backward", "         pass"));
 }
 
-/// Whether a text that was shortened ends, or begins, within a part of a word whose begin is in the last quarter of it.
+/// Whether a text that was shortened ends, or begins, within a part of a word whose begin is in the
+/// last quarter of it.
 bool cutsAWord(const std::string& text, const std::string& whole) {
   const std::size_t at = text.find("…");
-  if (at == std::string::npos || at + std::string("…").size() != text.size() || at == 0) return false;
+  if (at == std::string::npos || at + std::string("…").size() != text.size() || at == 0)
+    return false;
   const auto isWord = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
-  const bool within =
-      isWord(whole[at - 1]) && isWord(whole[at]) && !(std::islower(whole[at - 1]) && std::isupper(whole[at]));
-  return within &&
-         std::ranges::any_of(whole.substr(3 * at / 4 + 1, at - 3 * at / 4 - 1), [&](char c) { return !isWord(c); });
+  const bool within = isWord(whole[at - 1]) && isWord(whole[at]) &&
+                      !(std::islower(whole[at - 1]) && std::isupper(whole[at]));
+  return within && std::ranges::any_of(whole.substr(3 * at / 4 + 1, at - 3 * at / 4 - 1),
+                                       [&](char c) { return !isWord(c); });
 }
 
 TEST(TextTable, NoWidthCutsAWordWithinItsParts) {

@@ -15,17 +15,21 @@ namespace {
 
 TEST(FindingList, HasEveryFindingWithItsNumbers) {
   for (const std::string& text : {findingListText(200), findingListJson(), findingTables()}) {
-    for (const FindingRule* rule : allRules()) EXPECT_THAT(text, testing::HasSubstr(std::string(rule->key)));
+    for (const FindingRule* rule : allRules())
+      EXPECT_THAT(text, testing::HasSubstr(std::string(rule->key)));
     EXPECT_THAT(text, testing::Not(testing::HasSubstr("{least}")));
   }
-  EXPECT_THAT(findingListText(200), testing::HasSubstr("confidence: 90 % (the workers' times are recorded), 70 % ("));
+  EXPECT_THAT(findingListText(200),
+              testing::HasSubstr("confidence: 90 % (the workers' times are recorded), 70 % ("));
   EXPECT_THAT(findingTables(), testing::HasSubstr("| `slow-launches` | slow | 50 µs | "));
-  EXPECT_THAT(findingTables(), testing::HasSubstr("; not with `launch-bound` where a single kernel repeats |"));
+  EXPECT_THAT(findingTables(),
+              testing::HasSubstr("; not with `launch-bound` where a single kernel repeats |"));
 }
 
 /// The page with the tables between its two marks replaced.
 std::string withTables(const std::string& page) {
-  constexpr std::string_view kBegin = "<!-- tables of the findings -->\n", kEnd = "<!-- end of the tables -->\n";
+  constexpr std::string_view kBegin = "<!-- tables of the findings -->\n",
+                             kEnd = "<!-- end of the tables -->\n";
   const std::size_t begin = page.find(kBegin), end = page.find(kEnd);
   if (begin == std::string::npos || end == std::string::npos) return "the page has lost its marks";
   return page.substr(0, begin + kBegin.size()) + "\n" + findingTables() + "\n" + page.substr(end);

@@ -40,10 +40,14 @@ TEST_P(PlantedFault, IsTheTopFinding) {
 INSTANTIATE_TEST_SUITE_P(
     Runs, PlantedFault,
     testing::Values(
-        Planted{"SlowLoader", {.batchNs = 20'000'000, .workers = 0, .syncEachStep = true}, FindingId::LoaderWait},
-        Planted{"SlowLoaderWithoutSyncs", {.batchNs = 20'000'000, .workers = 0}, FindingId::LoaderWait},
+        Planted{"SlowLoader",
+                {.batchNs = 20'000'000, .workers = 0, .syncEachStep = true},
+                FindingId::LoaderWait},
+        Planted{
+            "SlowLoaderWithoutSyncs", {.batchNs = 20'000'000, .workers = 0}, FindingId::LoaderWait},
         Planted{"StarvedWorkers", {.batchNs = 30'000'000, .workers = 1}, FindingId::LoaderWait},
-        Planted{"SyncInStep", {.operatorNs = 60'000, .syncEveryOperators = 4}, FindingId::SyncInStep},
+        Planted{
+            "SyncInStep", {.operatorNs = 60'000, .syncEveryOperators = 4}, FindingId::SyncInStep},
         Planted{"DebugMode", {.operatorNs = 60'000, .syncEveryOperators = 1}, FindingId::DebugMode},
         Planted{"TinyKernels", {.operators = 200, .kernelNs = 3'000}, FindingId::LaunchBound},
         Planted{"ZeroGrad", {.zeroGradNs = 1'000'000}, FindingId::ZeroGrad},
@@ -56,7 +60,9 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"BlockingCopy", {.blockingCopyNs = 600'000}, FindingId::BlockingCopy},
         Planted{"BlockingMemset", {.blockingMemsetNs = 600'000}, FindingId::BlockingMemset},
         Planted{"HostCollectives", {.gloo = true}, FindingId::SlowBackend},
-        Planted{"LateRank", {.ranks = 2, .collectiveNs = 100'000, .lateNs = 2'000'000}, FindingId::LateRank}),
+        Planted{"LateRank",
+                {.ranks = 2, .collectiveNs = 100'000, .lateNs = 2'000'000},
+                FindingId::LateRank}),
     [](const auto& info) { return info.param.name; });
 
 TEST(Findings, OpportunitiesAreNamed) {
@@ -67,13 +73,16 @@ TEST(Findings, OpportunitiesAreNamed) {
 }
 
 TEST(Findings, WhatCostsAndGainsNextToNothingIsNone) {
-  // Half a percent of a step is worth acting on, of a fault a tenth: 3 conversions of 2 µs in 0.2 ms are, in 4 ms not.
+  // Half a percent of a step is worth acting on, of a fault a tenth: 3 conversions of 2 µs in 0.2
+  // ms are, in 4 ms not.
   const RunPlan longSteps{.syncEachStep = true, .roundTrips = 3};
   EXPECT_THAT(opportunities(longSteps), testing::Not(testing::Contains(FindingId::DtypeRoundTrip)));
-  EXPECT_THAT(faults({.operators = 400, .zeroGradNs = 100}), testing::Not(testing::Contains(FindingId::ZeroGrad)));
+  EXPECT_THAT(faults({.operators = 400, .zeroGradNs = 100}),
+              testing::Not(testing::Contains(FindingId::ZeroGrad)));
   EXPECT_THAT(faults({.zeroGradNs = 100'000}), testing::Contains(FindingId::ZeroGrad));
-  for (const RunPlan& plan : {RunPlan{.biasGradientNs = 10'000}, RunPlan{.syncEachStep = true, .optimizerKernels = 12},
-                              RunPlan{.operators = 400, .zeroGradNs = 100}, longSteps}) {
+  for (const RunPlan& plan :
+       {RunPlan{.biasGradientNs = 10'000}, RunPlan{.syncEachStep = true, .optimizerKernels = 12},
+        RunPlan{.operators = 400, .zeroGradNs = 100}, longSteps}) {
     const Analysis analysis = analysed(plan);
     for (const Finding& finding : analysis.of<Findings>()) {
       const std::int64_t weight = std::max(finding.costNsPerStep, finding.predictedGainNsPerStep);
@@ -102,15 +111,17 @@ TEST(Findings, CleanRunsHaveNoFault) {
 
 TEST(Findings, SettingUpMakesNoWorkerIdle) {
   const Analysis quick = analysed({.batchNs = 30'000'000, .workers = 1});
-  const Analysis late = analysed({.batchNs = 30'000'000, .workers = 1, .setupCopyNs = 5'000'000'000});
+  const Analysis late =
+      analysed({.batchNs = 30'000'000, .workers = 1, .setupCopyNs = 5'000'000'000});
   EXPECT_EQ(quick.of<LoaderVerdict>().bound, LoaderBound::Computing);
   EXPECT_EQ(late.of<LoaderVerdict>().bound, quick.of<LoaderVerdict>().bound);
   EXPECT_DOUBLE_EQ(late.of<LoaderStats>().utilisation(), quick.of<LoaderStats>().utilisation());
 }
 
 TEST(Findings, SeveralDevicesAreNoReasonForOthers) {
-  for (const RunPlan& plan : {RunPlan{.syncEachStep = true}, RunPlan{.zeroGradNs = 40'000}, RunPlan{.tinyRepeats = 40},
-                              RunPlan{.operators = 30, .kernelNs = 900'000, .roundTrips = 1}}) {
+  for (const RunPlan& plan :
+       {RunPlan{.syncEachStep = true}, RunPlan{.zeroGradNs = 40'000}, RunPlan{.tinyRepeats = 40},
+        RunPlan{.operators = 30, .kernelNs = 900'000, .roundTrips = 1}}) {
     RunPlan four = plan;
     four.ranks = 4;
     EXPECT_EQ(faults(four), faults(plan));
@@ -135,8 +146,9 @@ TEST(Findings, MemoryOfEachDeviceIsItsOwn) {
 }
 
 TEST(Findings, SetUpCostsNoStepAnything) {
-  EXPECT_THAT(faults({.steps = 10, .syncEachStep = true, .setupKernels = 400, .setupCopyNs = 300'000'000}),
-              testing::IsEmpty());
+  EXPECT_THAT(
+      faults({.steps = 10, .syncEachStep = true, .setupKernels = 400, .setupCopyNs = 300'000'000}),
+      testing::IsEmpty());
 }
 
 TEST(Findings, ACallOfTheSetUpIsNotBlamedForTheSteps) {
@@ -145,7 +157,8 @@ TEST(Findings, ACallOfTheSetUpIsNotBlamedForTheSteps) {
                                    .setupCallNs = 900'000'000,
                                    .setupCall = "cudaDeviceSynchronize"});
   ASSERT_NE(find(syncs, FindingId::SyncInStep), nullptr);
-  EXPECT_THAT(find(syncs, FindingId::SyncInStep)->advice, testing::StartsWith("avoid cudaStreamSynchronize"));
+  EXPECT_THAT(find(syncs, FindingId::SyncInStep)->advice,
+              testing::StartsWith("avoid cudaStreamSynchronize"));
 }
 
 TEST(Findings, WhatNothingHidesHasEvidence) {
@@ -180,7 +193,8 @@ TEST(Findings, EvidenceSaysWhoseItIs) {
   ASSERT_NE(device, ranks.devices.end());
   EXPECT_TRUE(std::ranges::count(device->queues, late.queue, &QueueAccount::id));
   const Analysis leak = analysed({.steps = 40, .leakBytes = 16 << 20, .givesAllBack = true});
-  EXPECT_EQ(first(leak, FindingId::MemoryLeak).device, leak.of<MemoryTables>().devices.at(0).device);
+  EXPECT_EQ(first(leak, FindingId::MemoryLeak).device,
+            leak.of<MemoryTables>().devices.at(0).device);
   EXPECT_NE(first(leak, FindingId::MemoryLeak).device, prof::DeviceId());
 }
 
@@ -204,32 +218,40 @@ TEST(Findings, IdleTimePerCauseIsWhatWasPlanted) {
     return plan;
   };
   for (const Case& planted :
-       {Case{with([](RunPlan& p) { p.batchNs = 20'000'000, p.workers = 0; }), Cause::LoaderWait, 20e6},
-        Case{{.asleepNs = 3'000'000}, Cause::OffCpu, 3e6}, Case{{.mallocNs = 3'000'000}, Cause::DriverCall, 3e6},
+       {Case{with([](RunPlan& p) { p.batchNs = 20'000'000, p.workers = 0; }), Cause::LoaderWait,
+             20e6},
+        Case{{.asleepNs = 3'000'000}, Cause::OffCpu, 3e6},
+        Case{{.mallocNs = 3'000'000}, Cause::DriverCall, 3e6},
         Case{{.hostPauseNs = 3'000'000}, Cause::HostWork, 3e6},
         Case{{.stuckSyncNs = 3'000'000}, Cause::Synchronisation, 3e6},
-        Case{{.startDelayNs = 3'000'000}, Cause::Launch, 3e6}, Case{{.profilerNs = 3'000'000}, Cause::Profiler, 3e6},
-        Case{with([](RunPlan& p) { p.ranks = 2, p.collectiveNs = 3'000'000; }), Cause::ExposedCommunication, 3e6},
-        Case{synced, Cause::Compute, 41 * 1e5}, Case{{.pageableCopyNs = 2'000'000}, Cause::ExposedCopy, 2e6}}) {
-    const auto measured = static_cast<double>(analysed(planted.plan).meanStepLedger()[planted.cause]);
+        Case{{.startDelayNs = 3'000'000}, Cause::Launch, 3e6},
+        Case{{.profilerNs = 3'000'000}, Cause::Profiler, 3e6},
+        Case{with([](RunPlan& p) { p.ranks = 2, p.collectiveNs = 3'000'000; }),
+             Cause::ExposedCommunication, 3e6},
+        Case{synced, Cause::Compute, 41 * 1e5},
+        Case{{.pageableCopyNs = 2'000'000}, Cause::ExposedCopy, 2e6}}) {
+    const auto measured =
+        static_cast<double>(analysed(planted.plan).meanStepLedger()[planted.cause]);
     EXPECT_NEAR(measured, planted.plantedNs, 0.05 * planted.plantedNs) << causeKey(planted.cause);
   }
 }
 
 TEST(Findings, AQueueWaitsForAnotherAsLongAsWasPlanted) {
-  // For a device with both queues it is exposed communication; for the compute queue alone it is a dependency.
+  // For a device with both queues it is exposed communication; for the compute queue alone it is a
+  // dependency.
   const Analysis analysis = analysed({.collectiveNs = 3'050'000, .earlyNs = 52'000});
   const auto& queues = analysis.devices.at(0).queues;
   const auto steps = static_cast<double>(analysis.steps.all.size());
-  const auto worked = std::max_element(queues.begin(), queues.end(), [](const QueueAccount& a, const QueueAccount& b) {
-    return a.ledger[Cause::Compute] < b.ledger[Cause::Compute];
-  });
+  const auto worked = std::max_element(queues.begin(), queues.end(),
+                                       [](const QueueAccount& a, const QueueAccount& b) {
+                                         return a.ledger[Cause::Compute] < b.ledger[Cause::Compute];
+                                       });
   EXPECT_NEAR(static_cast<double>(worked->ledger[Cause::Dependency]) / steps, 3e6, 0.05 * 3e6);
 }
 
 TEST(Findings, UnknownStaysSmall) {
-  for (const RunPlan& plan :
-       {RunPlan{}, RunPlan{.batchNs = 20'000'000, .workers = 0}, RunPlan{.operators = 200, .kernelNs = 3'000}}) {
+  for (const RunPlan& plan : {RunPlan{}, RunPlan{.batchNs = 20'000'000, .workers = 0},
+                              RunPlan{.operators = 200, .kernelNs = 3'000}}) {
     const Ledger ledger = analysed(plan).ledgers.run;
     EXPECT_LE(ledger[Cause::Unknown] * 50, ledger.totalNs());
   }
@@ -238,14 +260,16 @@ TEST(Findings, UnknownStaysSmall) {
 TEST(Findings, NothingIsCalledFaultlessThatTheTraceCannotShow) {
   EXPECT_THAT(verdict(analysed({})), testing::EndsWith(" No fault found."));
   const Analysis some = deviceAlone(900'000);
-  EXPECT_THAT(verdict(some),
-              testing::EndsWith(" No fault is named, but 10.0 % of the time has no cause in the trace."));
+  EXPECT_THAT(
+      verdict(some),
+      testing::EndsWith(" No fault is named, but 10.0 % of the time has no cause in the trace."));
 }
 
 TEST(Findings, TheFirstIsTheCostliestAndNoneGainsMoreThanItCosts) {
   for (const RunPlan& plan :
-       {RunPlan{.batchNs = 20'000'000, .workers = 0, .pageableCopyNs = 2'000'000}, RunPlan{.zeroGradNs = 1'000'000},
-        RunPlan{.operators = 200, .kernelNs = 3'000}, RunPlan{.operatorNs = 60'000, .syncEveryOperators = 4},
+       {RunPlan{.batchNs = 20'000'000, .workers = 0, .pageableCopyNs = 2'000'000},
+        RunPlan{.zeroGradNs = 1'000'000}, RunPlan{.operators = 200, .kernelNs = 3'000},
+        RunPlan{.operatorNs = 60'000, .syncEveryOperators = 4},
         RunPlan{.hostPauseNs = 3'000'000, .biasBeforeNorm = true, .biasGradientNs = 900'000},
         RunPlan{.ranks = 2, .collectiveNs = 3'000'000}}) {
     std::int64_t most = INT64_MAX;
@@ -269,10 +293,12 @@ TEST(Findings, AGainThatNobodyPlayedIsNotNothing) {
   EXPECT_EQ(finding->gainBasis, GainBasis::None);
   EXPECT_EQ(finding->baseNsPerStep, 0);
   EXPECT_EQ(finding->notPredicted, "the trace does not show why the device waits");
-  EXPECT_THAT(renderText(analysis, {{"findings"}, 200, false}),
-              testing::HasSubstr("gain  not predicted: the trace does not show why the device waits"));
+  EXPECT_THAT(
+      renderText(analysis, {{"findings"}, 200, false}),
+      testing::HasSubstr("gain  not predicted: the trace does not show why the device waits"));
   EXPECT_THAT(renderJson(analysis), testing::HasSubstr("\"gain_basis\": \"none\""));
-  EXPECT_THAT(renderHtml(analysis), testing::HasSubstr("gain: not predicted: the trace does not show"));
+  EXPECT_THAT(renderHtml(analysis),
+              testing::HasSubstr("gain: not predicted: the trace does not show"));
 }
 
 class AnyFindings : public testing::TestWithParam<std::uint32_t> {};
@@ -305,7 +331,8 @@ TEST(Findings, OneThatCostsWhatItGainsSaysWhatTheTraceHoldsOfIt) {
   finding.baseNsPerStep = 1'000'000;
   finding.fullStepNs = 1'250'000;
   EXPECT_THAT(describeGain(finding, "a step"), testing::StartsWith("200 µs a step (16.0 %), "));
-  EXPECT_THAT(describeGain(finding, "a step"), testing::EndsWith("; the step's account holds 150 µs of it"));
+  EXPECT_THAT(describeGain(finding, "a step"),
+              testing::EndsWith("; the step's account holds 150 µs of it"));
   finding.accountedNsPerStep = 199'000;
   EXPECT_THAT(describeGain(finding, "a step"), testing::Not(testing::HasSubstr("account")));
 }
@@ -327,7 +354,8 @@ TEST_P(PredictedGain, IsWhatWasPlanted) {
   const Finding* finding = find(analysis, wanted.id);
   ASSERT_NE(finding, nullptr) << testing::PrintToString(faults(wanted.plan));
   EXPECT_EQ(finding->gainBasis, wanted.basis);
-  EXPECT_NEAR(static_cast<double>(finding->predictedGainNsPerStep), wanted.gainNs, 0.05 * wanted.gainNs);
+  EXPECT_NEAR(static_cast<double>(finding->predictedGainNsPerStep), wanted.gainNs,
+              0.05 * wanted.gainNs);
   EXPECT_LE(finding->predictedGainNsPerStep, finding->gainHighNsPerStep);
   EXPECT_GE(finding->predictedGainNsPerStep, finding->gainLowNsPerStep);
   EXPECT_GT(finding->confidence, 0);
@@ -342,7 +370,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Gain{"BlockingMemset", with(kHostBound, [](RunPlan& p) { p.blockingMemsetNs = 3'000'000; }),
              FindingId::BlockingMemset, 3e6},
-        // The copy is work of the queue as before, which the host no longer waits for, nor for that of the steps.
+        // The copy is work of the queue as before, which the host no longer waits for, nor for that
+        // of the steps.
         Gain{"SyncsBesideABlockingMemset",
              with(kHostBound,
                   [](RunPlan& p) {
@@ -350,7 +379,8 @@ INSTANTIATE_TEST_SUITE_P(
                     p.stuckSyncNs = 2'000'000;
                   }),
              FindingId::SyncInStep, 2e6},
-        // The copy itself goes on: 51 launches of 40 µs hide behind it, and 51 kernels of 1 µs, 1 µs apart, are left.
+        // The copy itself goes on: 51 launches of 40 µs hide behind it, and 51 kernels of 1 µs, 1
+        // µs apart, are left.
         Gain{"BlockingCopy",
              RunPlan{.steps = 20,
                      .operators = 10,
@@ -377,8 +407,8 @@ INSTANTIATE_TEST_SUITE_P(
                     p.allocationChurn = true;
                   }),
              FindingId::AllocationChurn, 3e6},
-        Gain{"Asleep", with(kHostBound, [](RunPlan& p) { p.asleepNs = 3'000'000; }), FindingId::HostNotRunning, 3e6,
-             GainBasis::UpperBound},
+        Gain{"Asleep", with(kHostBound, [](RunPlan& p) { p.asleepNs = 3'000'000; }),
+             FindingId::HostNotRunning, 3e6, GainBasis::UpperBound},
         Gain{"HostWork",
              with(kHostBound,
                   [](RunPlan& p) {
@@ -386,8 +416,8 @@ INSTANTIATE_TEST_SUITE_P(
                     p.hostPauseNs = 3'000'000;
                   }),
              FindingId::HostWork, 3e6, GainBasis::UpperBound},
-        Gain{"LateStarts", with(kHostBound, [](RunPlan& p) { p.startDelayNs = 3'000'000; }), FindingId::LateStarts, 3e6,
-             GainBasis::UpperBound},
+        Gain{"LateStarts", with(kHostBound, [](RunPlan& p) { p.startDelayNs = 3'000'000; }),
+             FindingId::LateStarts, 3e6, GainBasis::UpperBound},
         Gain{"RoundTrips",
              with(kHostBound,
                   [](RunPlan& p) {
@@ -403,22 +433,25 @@ INSTANTIATE_TEST_SUITE_P(
                   }),
              FindingId::SlowBackend, 1e6, GainBasis::UpperBound},
         // Every tenth step.
-        Gain{"SlowSteps", RunPlan{.steps = 40, .syncEachStep = true, .slowStepNs = 20'000'000}, FindingId::SlowSteps,
-             2e6, GainBasis::Trace},
+        Gain{"SlowSteps", RunPlan{.steps = 40, .syncEachStep = true, .slowStepNs = 20'000'000},
+             FindingId::SlowSteps, 2e6, GainBasis::Trace},
         // 46 % of the 4.1 ms of kernels, each 1 / 0.54 as long.
         Gain{"CoresTaken", kDisplaced, FindingId::CoresTaken, 0.46 / 0.54 * 41 * 100e3}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Findings, EveryFindingHasAGainOrSaysWhyNot) {
   for (const RunPlan& plan :
-       {RunPlan{.batchNs = 20'000'000, .workers = 0, .pageableCopyNs = 2'000'000}, RunPlan{.zeroGradNs = 1'000'000},
-        RunPlan{.operators = 200, .kernelNs = 3'000}, RunPlan{.operatorNs = 60'000, .syncEveryOperators = 4},
+       {RunPlan{.batchNs = 20'000'000, .workers = 0, .pageableCopyNs = 2'000'000},
+        RunPlan{.zeroGradNs = 1'000'000}, RunPlan{.operators = 200, .kernelNs = 3'000},
+        RunPlan{.operatorNs = 60'000, .syncEveryOperators = 4},
         RunPlan{.leakBytes = 2 << 20, .memorySpike = true, .allocationChurn = true},
-        RunPlan{.ranks = 2, .collectiveNs = 3'000'000, .lateNs = 2'000'000}, RunPlan{.profilerNs = 20'000'000},
-        RunPlan{.cpuDevice = true}, RunPlan{.deviceBytes = 125u << 20}, kDisplaced}) {
+        RunPlan{.ranks = 2, .collectiveNs = 3'000'000, .lateNs = 2'000'000},
+        RunPlan{.profilerNs = 20'000'000}, RunPlan{.cpuDevice = true},
+        RunPlan{.deviceBytes = 125u << 20}, kDisplaced}) {
     for (const Finding& finding : analysed(plan).of<Findings>()) {
       EXPECT_EQ(finding.gainBasis == GainBasis::None, !finding.notPredicted.empty()) << finding.id;
-      EXPECT_EQ(finding.gainBasis == GainBasis::Bytes, finding.predictedGainBytes > 0) << finding.id;
+      EXPECT_EQ(finding.gainBasis == GainBasis::Bytes, finding.predictedGainBytes > 0)
+          << finding.id;
       EXPECT_GT(finding.confidence, 0) << finding.id;
       EXPECT_THAT(finding.title, testing::Not(testing::HasSubstr("{"))) << finding.id;
     }
@@ -426,8 +459,11 @@ TEST(Findings, EveryFindingHasAGainOrSaysWhyNot) {
 }
 
 TEST(Findings, APercentageIsOfWhatItSaysAndNoMoreThanAll) {
-  const Analysis analysis =
-      analysed({.steps = 30, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true, .waitIsMarked = false});
+  const Analysis analysis = analysed({.steps = 30,
+                                      .batchNs = 12'000'000,
+                                      .workers = 0,
+                                      .syncEachStep = true,
+                                      .waitIsMarked = false});
   const Finding* finding = find(analysis, FindingId::LoaderWait);
   ASSERT_NE(finding, nullptr);
   EXPECT_LE(finding->costNsPerStep, analysis.meanStepNs());
@@ -439,12 +475,13 @@ TEST(Findings, APercentageIsOfWhatItSaysAndNoMoreThanAll) {
 
 TEST(Findings, NoneCostsMoreThanAStepTakes) {
   // The launches of a loop run ahead of the device, from the first to the last longer than a step.
-  for (const RunPlan& plan :
-       {RunPlan{.tinyRepeats = 300}, RunPlan{.steps = 60, .stepsPerEpoch = 20, .restartNs = 80'000'000},
-        RunPlan{.operators = 200, .kernelNs = 3'000, .tinyRepeats = 300}}) {
+  for (const RunPlan& plan : {RunPlan{.tinyRepeats = 300},
+                              RunPlan{.steps = 60, .stepsPerEpoch = 20, .restartNs = 80'000'000},
+                              RunPlan{.operators = 200, .kernelNs = 3'000, .tinyRepeats = 300}}) {
     const Analysis analysis = analysed(plan);
     for (const Finding& finding : analysis.of<Findings>()) {
-      EXPECT_LE(finding.costNsPerStep, std::max(analysis.meanStepNs(), finding.baseNsPerStep)) << finding.id;
+      EXPECT_LE(finding.costNsPerStep, std::max(analysis.meanStepNs(), finding.baseNsPerStep))
+          << finding.id;
       EXPECT_LE(finding.gainShare(), 1) << finding.id;
     }
   }
@@ -452,16 +489,21 @@ TEST(Findings, NoneCostsMoreThanAStepTakes) {
 
 TEST(Findings, ATitleTellsTheCostOfItsFinding) {
   // Quickening the host takes what lies between the markers too, which is in no step's ledger.
-  const Analysis analysis =
-      analysed({.steps = 30, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true, .waitIsMarked = false});
+  const Analysis analysis = analysed({.steps = 30,
+                                      .batchNs = 12'000'000,
+                                      .workers = 0,
+                                      .syncEachStep = true,
+                                      .waitIsMarked = false});
   const Finding* finding = find(analysis, FindingId::LoaderWait);
   ASSERT_NE(finding, nullptr);
-  EXPECT_THAT(finding->title, testing::HasSubstr(fmt::format(" {} a step", prof::timeText(finding->costNsPerStep))));
+  EXPECT_THAT(finding->title, testing::HasSubstr(fmt::format(
+                                  " {} a step", prof::timeText(finding->costNsPerStep))));
 }
 
 TEST(Findings, EveryFaultHasAdviceAndConfidence) {
   for (const Finding& finding :
-       analysed({.batchNs = 20'000'000, .workers = 0, .pageableCopyNs = 2'000'000, .leakBytes = 2 << 20})
+       analysed(
+           {.batchNs = 20'000'000, .workers = 0, .pageableCopyNs = 2'000'000, .leakBytes = 2 << 20})
            .of<Findings>()) {
     EXPECT_FALSE(finding.advice.empty()) << finding.id;
     EXPECT_GT(finding.confidence, 0) << finding.id;

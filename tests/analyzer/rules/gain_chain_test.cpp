@@ -56,7 +56,8 @@ void expectExplained(const Finding& finding) {
   expectAddsUp(chain.gain, finding.predictedGainNsPerStep);
   expectAddsUp(chain.low, finding.gainLowNsPerStep);
   expectAddsUp(chain.high, finding.gainHighNsPerStep);
-  const bool isReplayed = finding.gainBasis == GainBasis::Replay || finding.gainBasis == GainBasis::UpperBound;
+  const bool isReplayed =
+      finding.gainBasis == GainBasis::Replay || finding.gainBasis == GainBasis::UpperBound;
   ASSERT_EQ(chain.prediction.has_value(), isReplayed);
   EXPECT_EQ(chain.change.empty(), !isReplayed);
 }
@@ -94,7 +95,8 @@ TEST(GainChain, PlantedRunsAddUpToTheirGains) {
       expectExplained(finding);
     }
   }
-  for (const GainBasis basis : {GainBasis::Replay, GainBasis::UpperBound, GainBasis::Trace, GainBasis::Bytes})
+  for (const GainBasis basis :
+       {GainBasis::Replay, GainBasis::UpperBound, GainBasis::Trace, GainBasis::Bytes})
     EXPECT_TRUE(seen.contains(basis)) << gainBasisName(basis);
 }
 
@@ -111,7 +113,8 @@ TEST(GainChain, RunsByChanceAddUpToTheirGains) {
 }
 
 TEST(GainChain, AReplayedGainStartsAtThePrediction) {
-  const Analysis analysis = analysed({.steps = 30, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true});
+  const Analysis analysis =
+      analysed({.steps = 30, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true});
   const Finding* finding = find(analysis, FindingId::LoaderWait);
   ASSERT_NE(finding, nullptr);
   const GainChain& chain = finding->gainChain;
@@ -128,7 +131,8 @@ TEST(MeasuredGain, MayDifferFromThatOfTheRecordedRun) {
   finding.fullStepNs = 1'000;
   finding.gainHighNsPerStep = finding.predictedGainNsPerStep = 500;
   EXPECT_EQ(finding.measuredInterval().low, 0);
-  EXPECT_NEAR(finding.measuredInterval().high, 0.68, 1e-9) << "two deviations of 0.36 of half of half of a step";
+  EXPECT_NEAR(finding.measuredInterval().high, 0.68, 1e-9)
+      << "two deviations of 0.36 of half of half of a step";
   Prediction noisy;
   noisy.doubt.noise = 0.02;
   finding.gainChain.prediction = noisy;
@@ -141,7 +145,8 @@ TEST(MeasuredGain, MayDifferFromThatOfTheRecordedRun) {
 TEST(MeasuredGain, IsOfAStepAsLongAsPlainStepsShow) {
   Analysis analysis = analysed({.hostPauseNs = 3'000'000});
   const std::int64_t stepNs = analysis.meanStepNs();
-  // By the costs of events recording took a hundredth of a step, half of it in host work. It took a fifth.
+  // By the costs of events recording took a hundredth of a step, half of it in host work. It took a
+  // fifth.
   for (Ledger& bands : analysis.ledgers.bands.steps) {
     bands.add(Cause::HostWork, stepNs / 200);
     bands.add(Cause::Compute, stepNs / 200);
@@ -156,10 +161,12 @@ TEST(MeasuredGain, IsOfAStepAsLongAsPlainStepsShow) {
     return static_cast<double>(part) / static_cast<double>(of);
   };
   EXPECT_GT(found->recordingNsPerStep, 0);
-  EXPECT_NEAR(found->recordedShare, 20 * ratio(found->recordingNsPerStep, found->costNsPerStep), 0.001);
+  EXPECT_NEAR(found->recordedShare, 20 * ratio(found->recordingNsPerStep, found->costNsPerStep),
+              0.001);
   analysis.of<SelfOverhead>().plainSteps = 0;
   const std::vector<Finding> estimated = findFindings(analysis, nullptr);
-  EXPECT_NEAR(ratio(estimated.front().stepRecordingNs, stepNs), 0.01, 0.001) << "without plain steps";
+  EXPECT_NEAR(ratio(estimated.front().stepRecordingNs, stepNs), 0.01, 0.001)
+      << "without plain steps";
 }
 
 TEST(MeasuredGain, IsOfAStepWithoutRecording) {

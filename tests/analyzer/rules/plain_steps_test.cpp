@@ -27,7 +27,8 @@ bool isComparable(const RunPlan& plan) {
 }
 
 void expectAlike(std::int64_t is, std::int64_t was, double share, const char* what) {
-  EXPECT_NEAR(static_cast<double>(is), static_cast<double>(was), share * std::abs(static_cast<double>(was)) + 2'000)
+  EXPECT_NEAR(static_cast<double>(is), static_cast<double>(was),
+              share * std::abs(static_cast<double>(was)) + 2'000)
       << what;
 }
 
@@ -47,7 +48,8 @@ void compare(RunPlan plan) {
     const Finding* same = find(some, finding.id);
     ASSERT_NE(same, nullptr) << finding.title;
     expectAlike(same->costNsPerStep, finding.costNsPerStep, 0.15, finding.title.c_str());
-    expectAlike(same->predictedGainNsPerStep, finding.predictedGainNsPerStep, 0.15, finding.title.c_str());
+    expectAlike(same->predictedGainNsPerStep, finding.predictedGainNsPerStep, 0.15,
+                finding.title.c_str());
   }
 }
 

@@ -36,7 +36,8 @@ TEST(Registry, EveryRuleStandsInItsPlaceAndHasAKeyOfItsOwn) {
 TEST(Registry, EveryRuleIsDocumented) {
   for (const FindingRule* rule : allRules()) {
     SCOPED_TRACE(rule->key);
-    for (const std::string_view text : {rule->meaning, rule->when, rule->fix, rule->refutedBy}) EXPECT_NE(text, "");
+    for (const std::string_view text : {rule->meaning, rule->when, rule->fix, rule->refutedBy})
+      EXPECT_NE(text, "");
     EXPECT_FALSE(rule->confidences.empty());
     for (const Confidence& confidence : rule->confidences) {
       EXPECT_NE(confidence.why, "");
@@ -44,7 +45,8 @@ TEST(Registry, EveryRuleIsDocumented) {
       EXPECT_LE(confidence.value, 1);
       EXPECT_EQ(confidence.when.empty(), rule->confidences.size() == 1);
     }
-    for (const Threshold& threshold : rule->thresholds) EXPECT_NE(threshold.why, "") << threshold.name;
+    for (const Threshold& threshold : rule->thresholds)
+      EXPECT_NE(threshold.why, "") << threshold.name;
     for (const Explained& explained : rule->explains)
       EXPECT_EQ(explained.when == nullptr, explained.condition.empty()) << explained.what;
   }
@@ -134,7 +136,8 @@ TEST(RunOrder, WhatIsFoundDoesNotDependOnTheOrderInWhichRulesAreGiven) {
     for (std::size_t i = 0; i < found.size(); ++i) {
       EXPECT_EQ(found[i].id, analysis->of<Findings>()[i].id);
       EXPECT_EQ(found[i].title, analysis->of<Findings>()[i].title);
-      EXPECT_EQ(found[i].predictedGainNsPerStep, analysis->of<Findings>()[i].predictedGainNsPerStep);
+      EXPECT_EQ(found[i].predictedGainNsPerStep,
+                analysis->of<Findings>()[i].predictedGainNsPerStep);
     }
   }
 }
@@ -165,15 +168,19 @@ Finding priced(std::string_view words) {
 }
 
 TEST(Title, HasQuantitiesInTheirPlaces) {
-  Finding finding = priced("{calls} of {name} {a step} hold {share of it}, {size}, {half}, {rate}{: cost a step}");
-  finding.quantities = {Quantity::counted("calls", 1, "copy", "copies"), Quantity::called("name", "a {cost} name"),
-                        Quantity::bytes("size", 2048), Quantity::share("half", 0.5), Quantity::number("rate", 2.25, 1)};
-  EXPECT_EQ(titleOf(finding, true),
-            "1 copy of a {cost} name a step hold 50.0 % of it, 2.00 KiB, 50.0 %, 2.2: 1.50 ms a step");
+  Finding finding = priced(
+      "{calls} of {name} {a step} hold {share of it}, {size}, {half}, {rate}{: cost a step}");
+  finding.quantities = {Quantity::counted("calls", 1, "copy", "copies"),
+                        Quantity::called("name", "a {cost} name"), Quantity::bytes("size", 2048),
+                        Quantity::share("half", 0.5), Quantity::number("rate", 2.25, 1)};
+  EXPECT_EQ(
+      titleOf(finding, true),
+      "1 copy of a {cost} name a step hold 50.0 % of it, 2.00 KiB, 50.0 %, 2.2: 1.50 ms a step");
 }
 
 TEST(Title, CountsInAllWhereThereAreNoSteps) {
-  EXPECT_EQ(titleOf(priced("waits {cost} {a step}{: cost a step}"), false), "waits 1.50 ms in all: 1.50 ms in all");
+  EXPECT_EQ(titleOf(priced("waits {cost} {a step}{: cost a step}"), false),
+            "waits 1.50 ms in all: 1.50 ms in all");
 }
 
 TEST(Title, NamesNoCostOfAFindingWithoutOne) {
@@ -185,7 +192,8 @@ TEST(Title, NamesNoCostOfAFindingWithoutOne) {
 TEST(Title, SaysWhatAShareIsOfWhereItCoversMoreThanTheStep) {
   Finding finding = priced("waits {cost} {a step} ({share of it})");
   finding.coversGaps = true;
-  EXPECT_EQ(titleOf(finding, true), "waits 1.50 ms a step (50.0 % of the 3.00 ms from one step to the next)");
+  EXPECT_EQ(titleOf(finding, true),
+            "waits 1.50 ms a step (50.0 % of the 3.00 ms from one step to the next)");
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ inline double thresholdOf(FindingId id, std::string_view name) {
   return 0;
 }
 
-/// Narrows down which number of a plan a finding begins at: the first with it, 0.2 % from the last without it.
+/// Narrows down which number of a plan a finding begins at: the first with it, 0.2 % from the last
+/// without it.
 inline std::int64_t edgeOf(FindingId id, auto planOf, std::int64_t without, std::int64_t with) {
   EXPECT_EQ(find(analysed(planOf(without)), id), nullptr) << without;
   EXPECT_NE(find(analysed(planOf(with)), id), nullptr) << with;
@@ -77,7 +78,8 @@ inline double partOfStep(const Analysis& analysis, std::int64_t nsPerStep) {
   return static_cast<double>(nsPerStep) / static_cast<double>(analysis.meanStepNs());
 }
 
-/// Steps of a hundred kernels of one length. So many have this name; others are rows of a softmax and an update.
+/// Steps of a hundred kernels of one length. So many have this name; others are rows of a softmax
+/// and an update.
 inline RunPlan hundredKernels(const char* name, int count) {
   return {.operators = count,
           .kernelName = name,
@@ -86,15 +88,16 @@ inline RunPlan hundredKernels(const char* name, int count) {
           .optimizerKernel = "softmax_row"};
 }
 
-/// Twenty steps of 1 ms of a device alone. A kernel of 0.8 ms begins each step, and the copies are on a queue of their
-/// own. The copies' times count from the start of their step.
+/// Twenty steps of 1 ms of a device alone. A kernel of 0.8 ms begins each step, and the copies are
+/// on a queue of their own. The copies' times count from the start of their step.
 inline Analysis copiedInEachStep(const std::vector<prof::Memcpy>& copies) {
   StoreBuilder builder;
   builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
   builder.append(prof::Process{.id = prof::ProcessId(1)});
   builder.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
   for (const std::uint32_t id : {1U, 2U})
-    builder.append(prof::Queue{.id = prof::QueueId(id), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
+    builder.append(prof::Queue{
+        .id = prof::QueueId(id), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
   for (prof::TimeNs at = 0; at < 20'000'000; at += 1'000'000) {
     builder.append(prof::Range{.startNs = at,
                                .durNs = 1'000'000,
@@ -135,24 +138,29 @@ inline Analysis deviceAlone(std::int64_t busyNs) {
   return std::move(*analysis);
 }
 
-/// An allocator with two segments of 64 bytes, 40 of each in use, that then takes another of 48 for a tensor; or fails.
+/// An allocator with two segments of 64 bytes, 40 of each in use, that then takes another of 48 for
+/// a tensor; or fails.
 inline Analysis allocated(std::uint64_t secondInUse, bool fails) {
   StoreBuilder builder;
   builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
   prof::TimeNs at = 0;
   const auto add = [&](prof::MemoryAction action, std::uint64_t address, std::uint64_t bytes) {
-    builder.append(prof::Allocation{
-        .timeNs = ++at, .device = prof::DeviceId(1), .action = action, .address = address, .bytes = bytes});
+    builder.append(prof::Allocation{.timeNs = ++at,
+                                    .device = prof::DeviceId(1),
+                                    .action = action,
+                                    .address = address,
+                                    .bytes = bytes});
   };
-  for (const auto& [address, inUse] : {std::pair<std::uint64_t, std::uint64_t>{1000, 40}, {2000, secondInUse}}) {
+  for (const auto& [address, inUse] :
+       {std::pair<std::uint64_t, std::uint64_t>{1000, 40}, {2000, secondInUse}}) {
     add(prof::MemoryAction::Reserve, address, 64);
     if (inUse > 0) add(prof::MemoryAction::Allocate, address, inUse);
   }
   if (fails) {
-    builder.append(
-        prof::LogLine{.timeNs = ++at,
-                      .level = prof::LogLevel::Error,
-                      .text = builder.intern("out of memory on cuda:0: 48 bytes wanted, 8 free on the device")});
+    builder.append(prof::LogLine{
+        .timeNs = ++at,
+        .level = prof::LogLevel::Error,
+        .text = builder.intern("out of memory on cuda:0: 48 bytes wanted, 8 free on the device")});
   } else {
     add(prof::MemoryAction::Reserve, 3000, 48);
     add(prof::MemoryAction::Allocate, 3000, 48);

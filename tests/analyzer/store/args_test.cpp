@@ -28,10 +28,14 @@ class ArgsTest : public testing::Test {
  protected:
   void arg(std::uint32_t set, std::string_view key, ArgType type, std::uint64_t value,
            ArgScope scope = ArgScope::Argument) {
-    trace_.append(
-        prof::Arg{.set = ArgSetId(set), .scope = scope, .key = trace_.intern(key), .type = type, .value = value});
+    trace_.append(prof::Arg{.set = ArgSetId(set),
+                            .scope = scope,
+                            .key = trace_.intern(key),
+                            .type = type,
+                            .value = value});
   }
-  void text(std::uint32_t set, std::string_view key, std::string_view value, ArgType type = ArgType::Text) {
+  void text(std::uint32_t set, std::string_view key, std::string_view value,
+            ArgType type = ArgType::Text) {
     arg(set, key, type, trace_.intern(value).value);
   }
   Args build() {
@@ -81,8 +85,10 @@ TEST_F(ArgsTest, ATypeIsNotTakenForAnother) {
   EXPECT_EQ(args.text(set, "name"), "seven");
   EXPECT_EQ(args.text(set, "list"), "[1, 2]");
   EXPECT_EQ(args.integer(set, "count"), -7);
-  for (const char* key : {"name", "list", "share", "on", "nothing"}) EXPECT_EQ(args.integer(set, key), std::nullopt);
-  for (const char* key : {"count", "share", "on", "nothing"}) EXPECT_EQ(args.text(set, key), std::nullopt);
+  for (const char* key : {"name", "list", "share", "on", "nothing"})
+    EXPECT_EQ(args.integer(set, key), std::nullopt);
+  for (const char* key : {"count", "share", "on", "nothing"})
+    EXPECT_EQ(args.text(set, key), std::nullopt);
 }
 
 TEST_F(ArgsTest, ShapesAreFoundByTheirSet) {
@@ -92,7 +98,8 @@ TEST_F(ArgsTest, ShapesAreFoundByTheirSet) {
   EXPECT_EQ(store_->text(args.shape(ArgSetId(3))), "+a");
   EXPECT_EQ(store_->text(args.shape(ArgSetId(7))), "+b");
   EXPECT_EQ(store_->text(args.shape(ArgSetId(UINT32_MAX))), "+c");
-  for (const std::uint32_t id : {0U, 1U, 5U, 8U}) EXPECT_EQ(args.shape(ArgSetId(id)), prof::StringId()) << id;
+  for (const std::uint32_t id : {0U, 1U, 5U, 8U})
+    EXPECT_EQ(args.shape(ArgSetId(id)), prof::StringId()) << id;
 }
 
 /// Files list arguments event by event or name by name, and hostile ones in any order.
@@ -106,7 +113,8 @@ TEST_F(ArgsTest, ValuesAreTheSameInWhateverOrderTheyAreListed) {
     }
   }
   for (int layout = 0; layout < 4; ++layout) {
-    if (layout == 1) std::ranges::stable_sort(entries, {}, [](const Entry& entry) { return std::get<1>(entry); });
+    if (layout == 1)
+      std::ranges::stable_sort(entries, {}, [](const Entry& entry) { return std::get<1>(entry); });
     if (layout == 2) std::ranges::reverse(entries);
     if (layout == 3) std::ranges::shuffle(entries, random);
     std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> expected;
@@ -129,7 +137,9 @@ TEST_F(ArgsTest, ValuesAreTheSameInWhateverOrderTheyAreListed) {
 }
 
 TEST_F(ArgsTest, ValuesAreWrittenAsJson) {
-  const auto number = [](double value) { return Args::Value{ArgType::F64, std::bit_cast<std::uint64_t>(value)}; };
+  const auto number = [](double value) {
+    return Args::Value{ArgType::F64, std::bit_cast<std::uint64_t>(value)};
+  };
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const auto id = [&](std::string_view value) { return std::uint64_t{trace_.intern(value).value}; };
   const std::pair<Args::Value, std::string_view> cases[] = {

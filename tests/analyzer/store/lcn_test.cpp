@@ -25,7 +25,8 @@ using prof::Range;
 using prof::TimeNs;
 
 /// Rows as several threads flush them: blocks overlap, some rows are long, many start together.
-std::shared_ptr<const Store> overlapping(const test::TempFile& file, int rows, StoreBuilder& reference) {
+std::shared_ptr<const Store> overlapping(const test::TempFile& file, int rows,
+                                         StoreBuilder& reference) {
   prof::WriterOptions options;
   options.blockRows = 64;
   auto writer = prof::Writer::create(file.path(), options);
@@ -73,7 +74,8 @@ TEST(LcnStore, RowsOfALargeTableThatAreAskedForOneByOneAreThoseOfColumn) {
   std::mt19937 random(3);
   for (std::uint64_t i = 0; i < kRows; ++i) {
     const auto startNs = static_cast<TimeNs>(100 * i + random() % 5000);
-    writer.append(Range{.startNs = startNs, .durNs = 50, .thread = prof::ThreadId(1), .correlation = i});
+    writer.append(
+        Range{.startNs = startNs, .durNs = 50, .thread = prof::ThreadId(1), .correlation = i});
   }
   ASSERT_TRUE(writer.finish());
   const auto store = *Store::open(file.path());
@@ -93,7 +95,8 @@ std::vector<bool> rowsOfScan(const Store& store, prof::TimeWindow window) {
   std::vector<bool> seen(starts.size());
   std::uint64_t next = 0;
   const auto status = store.scan<&Range::startNs, &Range::correlation>(
-      window, [&](std::uint64_t firstRow, std::span<const TimeNs> s, std::span<const std::uint64_t> c) {
+      window,
+      [&](std::uint64_t firstRow, std::span<const TimeNs> s, std::span<const std::uint64_t> c) {
         ASSERT_GE(firstRow, next);
         for (std::size_t i = 0; i < s.size(); ++i) {
           ASSERT_EQ(s[i], starts[firstRow + i]);
@@ -119,8 +122,9 @@ TEST(LcnStore, AScanGivesTheRowsOfColumnUnderTheSameNumbers) {
   const test::TempFile file(".lcn");
   StoreBuilder reference;
   const auto store = overlapping(file, 5000, reference);
-  for (const prof::TimeWindow window : {prof::TimeWindow{}, prof::TimeWindow{3000, 3001}, prof::TimeWindow{0, 10},
-                                        prof::TimeWindow{12000, 14000}, prof::TimeWindow{16000, INT64_MAX}}) {
+  for (const prof::TimeWindow window :
+       {prof::TimeWindow{}, prof::TimeWindow{3000, 3001}, prof::TimeWindow{0, 10},
+        prof::TimeWindow{12000, 14000}, prof::TimeWindow{16000, INT64_MAX}}) {
     const std::vector<bool> seen = rowsOfScan(*store, window);
     expectAllInside(*store, window, seen);
     if (window.startNs == 3000) {
@@ -139,7 +143,8 @@ TEST(LcnStore, AScanOfBlocksThatAllOverlapGivesTheRowsOfColumn) {
   std::mt19937 random(5);
   for (std::uint64_t i = 0; i < kRows; ++i) {
     const auto startNs = i % 64 == 0 ? TimeNs{0} : static_cast<TimeNs>(random() % 100'000);
-    writer.append(Range{.startNs = startNs, .durNs = static_cast<TimeNs>(random() % 50), .correlation = i});
+    writer.append(
+        Range{.startNs = startNs, .durNs = static_cast<TimeNs>(random() % 50), .correlation = i});
   }
   ASSERT_TRUE(writer.finish());
   const auto store = *Store::open(file.path());
@@ -147,7 +152,8 @@ TEST(LcnStore, AScanOfBlocksThatAllOverlapGivesTheRowsOfColumn) {
   EXPECT_EQ(std::ranges::count(seen, true), kRows);
 }
 
-/// Rows of very different lengths, so that what a window shows lies among blocks that it only counts.
+/// Rows of very different lengths, so that what a window shows lies among blocks that it only
+/// counts.
 TEST(LcnStore, RowsAreNumberedAcrossBlocksThatAWindowLeavesOut) {
   const test::TempFile file(".lcn");
   prof::WriterOptions options;
@@ -156,9 +162,11 @@ TEST(LcnStore, RowsAreNumberedAcrossBlocksThatAWindowLeavesOut) {
   std::mt19937 random(11);
   constexpr TimeNs kSpan = 40'000;
   for (std::uint64_t i = 0; i < 4000; ++i) {
-    const auto startNs = static_cast<TimeNs>(10 * i + random() % 500) / 20 * 20;  // many start together
+    const auto startNs =
+        static_cast<TimeNs>(10 * i + random() % 500) / 20 * 20;  // many start together
     const TimeNs reach = random() % 40 == 0 ? kSpan : random() % 10 == 0 ? 2000 : 30;
-    writer.append(Range{.startNs = startNs, .durNs = static_cast<TimeNs>(random() % reach), .correlation = i});
+    writer.append(Range{
+        .startNs = startNs, .durNs = static_cast<TimeNs>(random() % reach), .correlation = i});
   }
   ASSERT_TRUE(writer.finish());
   const auto store = *Store::open(file.path());
@@ -180,8 +188,9 @@ TEST(LcnStore, AStoreWrittenAndOpenedAgainHasTheSameRows) {
     if (i % 2 == 0) builder.append(prof::ArgSet{range.args, builder.intern("+k")});
   }
   for (int i = 0; i < 1000; i += 2) {
-    builder.append(prof::Arg{prof::ArgSetId(static_cast<std::uint32_t>(i / 2 + 1)), prof::ArgScope::Argument,
-                             builder.intern("k"), prof::ArgType::Text, builder.intern("v" + std::to_string(i)).value});
+    builder.append(prof::Arg{prof::ArgSetId(static_cast<std::uint32_t>(i / 2 + 1)),
+                             prof::ArgScope::Argument, builder.intern("k"), prof::ArgType::Text,
+                             builder.intern("v" + std::to_string(i)).value});
   }
   const auto store = builder.build();
   const test::TempFile file(".lcn");
@@ -193,8 +202,8 @@ TEST(LcnStore, AStoreWrittenAndOpenedAgainHasTheSameRows) {
     const auto set = of.row<Range>(row).args;
     const auto sets = of.column<&prof::Arg::set>();
     const auto at = std::ranges::find(sets, set) - sets.begin();
-    return set ? std::string(of.text(prof::StringId(
-                     static_cast<std::uint32_t>(of.row<prof::Arg>(static_cast<std::uint64_t>(at)).value))))
+    return set ? std::string(of.text(prof::StringId(static_cast<std::uint32_t>(
+                     of.row<prof::Arg>(static_cast<std::uint64_t>(at)).value))))
                : "";
   };
   for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -247,8 +256,8 @@ TEST(LcnStore, ManyArgumentsAreWrittenInTheOrderOfTheirEvents) {
     const prof::ArgSetId set(kEvents - i);
     builder.append(Range{.startNs = i, .args = set});
     builder.append(prof::ArgSet{prof::ArgSetId(i + 1), builder.intern("+k")});
-    builder.append(prof::Arg{prof::ArgSetId(i + 1), prof::ArgScope::Argument, builder.intern("k"), prof::ArgType::I64,
-                             kEvents - i - 1});
+    builder.append(prof::Arg{prof::ArgSetId(i + 1), prof::ArgScope::Argument, builder.intern("k"),
+                             prof::ArgType::I64, kEvents - i - 1});
   }
   const test::TempFile file(".lcn");
   ASSERT_TRUE(exportTrace(builder.build(), file.path(), Format::Lcn).ok());
@@ -256,7 +265,8 @@ TEST(LcnStore, ManyArgumentsAreWrittenInTheOrderOfTheirEvents) {
   const auto sets = store->column<&prof::Arg::set>();
   const auto values = store->column<&prof::Arg::value>();
   ASSERT_EQ(sets.size(), kEvents);
-  for (std::uint32_t i = 0; i < kEvents; ++i) ASSERT_TRUE(sets[i].value == i + 1 && values[i] == i) << i;
+  for (std::uint32_t i = 0; i < kEvents; ++i)
+    ASSERT_TRUE(sets[i].value == i + 1 && values[i] == i) << i;
 }
 
 TEST(LcnStore, ADamagedColumnReadsAsZerosAndIsNamed) {
@@ -264,8 +274,10 @@ TEST(LcnStore, ADamagedColumnReadsAsZerosAndIsNamed) {
   StoreBuilder reference;
   overlapping(file, 5000, reference);
   std::string bytes(std::filesystem::file_size(file.path()), '\0');
-  std::ifstream(file.path(), std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  for (std::size_t at = bytes.size() / 3; at < bytes.size() / 3 + 40; ++at) bytes[at] = static_cast<char>(~bytes[at]);
+  std::ifstream(file.path(), std::ios::binary)
+      .read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  for (std::size_t at = bytes.size() / 3; at < bytes.size() / 3 + 40; ++at)
+    bytes[at] = static_cast<char>(~bytes[at]);
   file.write(bytes);
   const auto store = Store::open(file.path());
   ASSERT_TRUE(store.ok());
@@ -275,7 +287,8 @@ TEST(LcnStore, ADamagedColumnReadsAsZerosAndIsNamed) {
   EXPECT_FALSE((*store)->warnings().empty());
 }
 
-/// A file like those over 64 MiB, whose checksums are tested when a block is read; one block of ranges is damaged.
+/// A file like those over 64 MiB, whose checksums are tested when a block is read; one block of
+/// ranges is damaged.
 class DamagedLcn : public testing::Test {
  protected:
   DamagedLcn() {
@@ -308,8 +321,10 @@ TEST_F(DamagedLcn, AnAnswerFromWhatIsDamagedIsAnErrorAlsoTheSecondTime) {
     for (int i = 0; i < 2; ++i) {
       const auto status = ask(query, everything);
       ASSERT_FALSE(status) << mostKept;
-      EXPECT_NE(status.error().message.find("lacuna recover"), std::string::npos) << status.error().message;
-      EXPECT_NE(status.error().message.find(i == 0 ? "byte " : "found damaged before"), std::string::npos)
+      EXPECT_NE(status.error().message.find("lacuna recover"), std::string::npos)
+          << status.error().message;
+      EXPECT_NE(status.error().message.find(i == 0 ? "byte " : "found damaged before"),
+                std::string::npos)
           << status.error().message;
     }
     EXPECT_TRUE(ask(query, "SELECT count(*) FROM kernel")) << "nothing of it is damaged";
@@ -329,10 +344,12 @@ TEST_F(DamagedLcn, IsNotConvertedAndLeavesNoFile) {
 TEST_F(DamagedLcn, IsNotMerged) {
   const test::TempFile full(".lcn");
   StoreBuilder reference;
-  const std::vector<std::shared_ptr<const Store>> inputs{overlapping(full, 5000, reference), store()};
+  const std::vector<std::shared_ptr<const Store>> inputs{overlapping(full, 5000, reference),
+                                                         store()};
   const auto merged = mergeTraces(inputs);
   ASSERT_FALSE(merged);
-  EXPECT_NE(merged.error().message.find(file_.path().string()), std::string::npos) << merged.error().message;
+  EXPECT_NE(merged.error().message.find(file_.path().string()), std::string::npos)
+      << merged.error().message;
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ TEST_F(LcnWriterTest, EveryColumnComesBackFromBlocksOfAnySize) {
     EXPECT_TRUE(again->warnings().empty());
     for (std::size_t table = 0; table < prof::allTables().size(); ++table) {
       const prof::TableSpec& spec = prof::allTables()[table];
-      if (spec.id == ArgSet::kTable || spec.id == Arg::kTable) continue;  // renumbered, like references to them
+      if (spec.id == ArgSet::kTable || spec.id == Arg::kTable)
+        continue;  // renumbered, like references to them
       ASSERT_EQ(again->rows(table), store->rows(table)) << spec.name;
       for (std::size_t column = 0; column < spec.columnCount; ++column) {
         if (spec.columns[column].refers == prof::Refers::ArgSet) continue;
@@ -76,7 +77,8 @@ TEST_F(LcnWriterTest, EveryColumnComesBackFromBlocksOfAnySize) {
 
 TEST_F(LcnWriterTest, AStoreWithoutRowsIsATraceWithoutRows) {
   const auto again = reopened(*StoreBuilder().build());
-  for (std::size_t table = 0; table < prof::allTables().size(); ++table) EXPECT_EQ(again->rows(table), 0U);
+  for (std::size_t table = 0; table < prof::allTables().size(); ++table)
+    EXPECT_EQ(again->rows(table), 0U);
   EXPECT_EQ(again->stringCount(), 1U);
   EXPECT_TRUE(again->warnings().empty());
 }
@@ -147,7 +149,8 @@ TEST_F(LcnWriterTest, AFolderThatIsNotThereIsAnErrorThatNamesTheFile) {
   const auto target = folder_ / "missing/trace.lcn";
   const auto status = writeLcn(*StoreBuilder().build(), target);
   ASSERT_FALSE(status);
-  EXPECT_NE(status.error().message.find(target.string()), std::string::npos) << status.error().message;
+  EXPECT_NE(status.error().message.find(target.string()), std::string::npos)
+      << status.error().message;
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ Bounds boundsOf(const typename Row::Columns& columns) {
   std::size_t at = 0;
   columns.forEach([&](const auto& values) {
     table.rows = values.size();
-    table.columns.push_back(
-        {reinterpret_cast<const std::byte*>(values.data()), values.size(), prof::tableSpec<Row>().columns[at++].type});
+    table.columns.push_back({reinterpret_cast<const std::byte*>(values.data()), values.size(),
+                             prof::tableSpec<Row>().columns[at++].type});
   });
   Bounds out;
   for (const TimeWindow& window : blockBounds(prof::tableSpec<Row>(), table))
@@ -37,7 +37,8 @@ Bounds boundsOf(const typename Row::Columns& columns) {
 
 Bounds boundsOfRanges(const std::vector<std::pair<TimeNs, TimeNs>>& startsAndLengths) {
   Range::Columns ranges;
-  for (const auto& [start, length] : startsAndLengths) ranges.push({.startNs = start, .durNs = length});
+  for (const auto& [start, length] : startsAndLengths)
+    ranges.push({.startNs = start, .durNs = length});
   return boundsOf<Range>(ranges);
 }
 
@@ -69,11 +70,13 @@ TEST(BlockBounds, EachBlockHasItsOwn) {
   const auto rows = static_cast<TimeNs>(2 * kScanRows + 1);
   for (TimeNs i = 0; i < rows; ++i) marks.push({.timeNs = 10 * i});
   const auto first = static_cast<TimeNs>(kScanRows);
-  EXPECT_EQ(boundsOf<Mark>(marks),
-            (Bounds{{0, 10 * (first - 1) + 1}, {10 * first, 10 * (2 * first - 1) + 1}, {20 * first, 20 * first + 1}}));
+  EXPECT_EQ(boundsOf<Mark>(marks), (Bounds{{0, 10 * (first - 1) + 1},
+                                           {10 * first, 10 * (2 * first - 1) + 1},
+                                           {20 * first, 20 * first + 1}}));
 }
 
-/// Three blocks of ranges of one nanosecond, a thousand apart, and a long one at the very beginning.
+/// Three blocks of ranges of one nanosecond, a thousand apart, and a long one at the very
+/// beginning.
 class MemoryScan : public testing::Test {
  protected:
   static constexpr auto kBlock = static_cast<TimeNs>(kScanRows);
@@ -99,27 +102,32 @@ class MemoryScan : public testing::Test {
 };
 
 TEST_F(MemoryScan, VisitsTheBlocksThatTouchTheWindow) {
-  const std::pair<TimeNs, TimeNs> first{0, kBlock}, second{kBlock, kBlock}, third{2 * kBlock, kBlock - 5};
+  const std::pair<TimeNs, TimeNs> first{0, kBlock}, second{kBlock, kBlock},
+      third{2 * kBlock, kBlock - 5};
   using Visited = std::vector<std::pair<TimeNs, TimeNs>>;
   EXPECT_EQ(blocks({}), (Visited{first, second, third}));
   EXPECT_EQ(blocks({INT64_MIN, 0}), Visited{});
   EXPECT_EQ(blocks({INT64_MIN, 1}), Visited{first});
-  EXPECT_EQ(blocks({1000 * kBlock - 999, 1000 * kBlock}), Visited{first}) << "a window's end is outside";
+  EXPECT_EQ(blocks({1000 * kBlock - 999, 1000 * kBlock}), Visited{first})
+      << "a window's end is outside";
   EXPECT_EQ(blocks({1000 * kBlock - 999, 1000 * kBlock + 1}), (Visited{first, second}));
-  EXPECT_EQ(blocks({1000 * kBlock + 499, 1000 * kBlock + 600}), (Visited{first, second})) << "the long row reaches in";
+  EXPECT_EQ(blocks({1000 * kBlock + 499, 1000 * kBlock + 600}), (Visited{first, second}))
+      << "the long row reaches in";
   EXPECT_EQ(blocks({1000 * kBlock + 501, 1000 * kBlock + 600}), Visited{second});
   EXPECT_EQ(blocks({2000 * kBlock, INT64_MAX}), Visited{third});
   EXPECT_EQ(blocks({3000 * kBlock, INT64_MAX}), Visited{});
 }
 
 TEST_F(MemoryScan, ColumnsComeInTheOrderAskedFor) {
-  const std::size_t columns[] = {prof::columnIndex<&Range::depth>(), prof::columnIndex<&Range::startNs>()};
+  const std::size_t columns[] = {prof::columnIndex<&Range::depth>(),
+                                 prof::columnIndex<&Range::startNs>()};
   std::uint64_t rows = 0;
   EXPECT_TRUE(store_->scanTable(tableIndex<Range>(), columns, {}, [&](const RowBlock& block) {
     rows += block.rows;
     EXPECT_EQ(block.columns.size(), 2U);
     EXPECT_EQ(reinterpret_cast<const std::uint16_t*>(block.columns[0])[block.rows - 1], 3);
-    EXPECT_EQ(reinterpret_cast<const TimeNs*>(block.columns[1])[1], static_cast<TimeNs>(1000 * (block.firstRow + 1)));
+    EXPECT_EQ(reinterpret_cast<const TimeNs*>(block.columns[1])[1],
+              static_cast<TimeNs>(1000 * (block.firstRow + 1)));
     return true;
   }));
   EXPECT_EQ(rows, store_->rows<Range>());

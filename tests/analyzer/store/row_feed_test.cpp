@@ -124,7 +124,8 @@ TEST(EachRow, EveryRowOfEveryTableIsTheOneOfItsNumber) {
   for (const auto& store : {memory, inSmallBlocks(*memory, folder)}) {
     prof::forEachTable([&]<class Row>() {
       std::uint64_t next = 0;
-      EXPECT_TRUE(eachRow<Row>(*store, [&](const Row& row) { ASSERT_EQ(row, store->row<Row>(next++)) << Row::kName; }));
+      EXPECT_TRUE(eachRow<Row>(
+          *store, [&](const Row& row) { ASSERT_EQ(row, store->row<Row>(next++)) << Row::kName; }));
       EXPECT_EQ(next, store->rows<Row>()) << Row::kName;
     });
   }

@@ -49,9 +49,11 @@ TEST(RowMap, HoldsWhatAMapOfTheLibraryHoldsWhateverWasExpected) {
 }
 
 /// Rows by id in a map of the library; the last one of an id wins in a CorrelationMap.
-void expectSame(const CorrelationMap& map, const std::unordered_map<std::uint64_t, std::uint32_t>& reference) {
+void expectSame(const CorrelationMap& map,
+                const std::unordered_map<std::uint64_t, std::uint32_t>& reference) {
   for (const auto& [id, row] : reference) ASSERT_EQ(map.find(id), row) << id;
-  for (std::uint64_t id = 0; id < 3000; ++id) ASSERT_EQ(map.find(id) != CorrelationMap::kNone, reference.contains(id));
+  for (std::uint64_t id = 0; id < 3000; ++id)
+    ASSERT_EQ(map.find(id) != CorrelationMap::kNone, reference.contains(id));
 }
 
 TEST(CorrelationMapOrder, TheLastRowOfANumberWinsAlsoWhereNumbersAreScattered) {

@@ -40,7 +40,8 @@ TEST(StoreBuilder, MomentsAndLengthsAreBroughtBackToTheirBounds) {
 
 TEST(StoreBuilder, SizesAreBroughtBackAndOtherNumbersAreLeftAlone) {
   StoreBuilder trace;
-  trace.append(prof::Memcpy{.startNs = 0, .correlation = UINT64_MAX, .bytes = kMostMemoryBytes + 1});
+  trace.append(
+      prof::Memcpy{.startNs = 0, .correlation = UINT64_MAX, .bytes = kMostMemoryBytes + 1});
   trace.append(prof::Memcpy{.startNs = 1, .bytes = kMostMemoryBytes, .graphNodeId = UINT64_MAX});
   trace.append(prof::Allocation{.address = UINT64_MAX, .bytes = UINT64_MAX});
   trace.append(prof::CounterSample{.timeNs = 1, .value = 1e300});
@@ -68,7 +69,8 @@ TEST(StoreBuilder, LongTextsAreCutWhereTheyAreShownAndCounted) {
   EXPECT_EQ(store->text(beyond), "x" + longest.substr(1));
   EXPECT_EQ(store->wholeText(beyond), "x" + longest);
   EXPECT_EQ(store->find("x" + longest), beyond);
-  EXPECT_EQ(store->warnings(), std::vector<std::string>{"texts cut to 65,536 bytes where they are shown: 1"});
+  EXPECT_EQ(store->warnings(),
+            std::vector<std::string>{"texts cut to 65,536 bytes where they are shown: 1"});
 }
 
 TEST(StoreBuilder, ATextIsCutBetweenTwoCharacters) {
@@ -77,8 +79,10 @@ TEST(StoreBuilder, ATextIsCutBetweenTwoCharacters) {
       std::string text(prof::kLongestText - before, 'n');
       text += character;
       text += "more";
-      const std::size_t kept = before == character.size() ? prof::kLongestText : prof::kLongestText - before;
-      EXPECT_EQ(prof::boundText(text), std::string_view(text).substr(0, kept)) << character << ' ' << before;
+      const std::size_t kept =
+          before == character.size() ? prof::kLongestText : prof::kLongestText - before;
+      EXPECT_EQ(prof::boundText(text), std::string_view(text).substr(0, kept))
+          << character << ' ' << before;
     }
   }
 }
@@ -88,14 +92,15 @@ TEST(StoreBuilder, ValuesBeyondTheirBoundsAreCountedInOneWarning) {
   trace.addWarning("one event of the file is no event");
   trace.append(prof::Range{.startNs = INT64_MAX, .durNs = -1});  // two
   trace.append(prof::Range{.startNs = kFarthestNs, .durNs = kFarthestNs});
-  trace.append(prof::Process{.startNs = INT64_MIN, .endNs = INT64_MAX});                          // two
-  trace.append(prof::Memset{.startNs = 1, .durNs = INT64_MAX, .bytes = std::uint64_t{1} << 51});  // two
+  trace.append(prof::Process{.startNs = INT64_MIN, .endNs = INT64_MAX});  // two
+  trace.append(
+      prof::Memset{.startNs = 1, .durNs = INT64_MAX, .bytes = std::uint64_t{1} << 51});  // two
   const std::vector<std::string> warnings = trace.build()->warnings();
   ASSERT_EQ(warnings.size(), 2U);
   EXPECT_EQ(warnings[0], "one event of the file is no event");
   EXPECT_EQ(warnings[1],
-            "6 times, lengths or sizes are beyond what a trace can have (73 years, 1 PiB); the nearest possible value "
-            "stands for each");
+            "6 times, lengths or sizes are beyond what a trace can have (73 years, 1 PiB); the "
+            "nearest possible value stands for each");
 }
 
 /// Lengths below 0 become 0 before rows are put in order by them.
@@ -123,7 +128,8 @@ TEST(StoreBuilder, IsEmptyAfterwards) {
   EXPECT_EQ(second->stringCount(), 1U);
   EXPECT_TRUE(second->warnings().empty());
   EXPECT_TRUE(second->path().empty());
-  EXPECT_EQ(first->text(first->row<prof::Mark>(0).name), "name") << "the first store keeps what it got";
+  EXPECT_EQ(first->text(first->row<prof::Mark>(0).name), "name")
+      << "the first store keeps what it got";
   EXPECT_EQ(first->path(), "first.json");
   EXPECT_EQ(first->warnings(), std::vector<std::string>{"something"});
 }

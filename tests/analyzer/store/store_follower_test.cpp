@@ -13,7 +13,8 @@ class StoreFollowerTest : public testing::Test {
  protected:
   void add(prof::Writer& writer, int rows) {
     for (int i = 0; i < rows; ++i) {
-      writer.append(prof::Range{.startNs = now_ += 10, .durNs = 5, .name = writer.intern("r" + std::to_string(now_))});
+      writer.append(prof::Range{
+          .startNs = now_ += 10, .durNs = 5, .name = writer.intern("r" + std::to_string(now_))});
     }
   }
   test::TempDir folder_;

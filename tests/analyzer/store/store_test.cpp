@@ -85,11 +85,13 @@ TEST(Store, AScanSeesEveryRowOfTheWindowAndSkipsBlocksOutsideIt) {
   std::uint64_t seen = 0;
   std::uint64_t inside = 0;
   const auto status = store->scan<&Range::startNs, &Range::durNs>(
-      {150'000, 150'010}, [&](std::uint64_t firstRow, std::span<const TimeNs> starts, std::span<const TimeNs> lengths) {
+      {150'000, 150'010},
+      [&](std::uint64_t firstRow, std::span<const TimeNs> starts, std::span<const TimeNs> lengths) {
         EXPECT_EQ(starts[0], static_cast<TimeNs>(firstRow));
         seen += starts.size();
         for (std::size_t i = 0; i < starts.size(); ++i) {
-          inside += static_cast<std::uint64_t>(starts[i] < 150'010 && starts[i] + lengths[i] > 150'000);
+          inside +=
+              static_cast<std::uint64_t>(starts[i] < 150'010 && starts[i] + lengths[i] > 150'000);
         }
       });
   ASSERT_TRUE(status.ok());
@@ -102,8 +104,10 @@ TEST(Store, AScanStopsWhenItsVisitorHasSeenEnough) {
   for (int i = 0; i < 200'000; ++i) addRange(builder, i, 1, "short");
   const auto store = builder.build();
   int calls = 0;
-  ASSERT_TRUE(
-      store->scan<&Range::name>({}, [&](std::uint64_t, std::span<const StringId>) { return ++calls < 2; }).ok());
+  ASSERT_TRUE(store
+                  ->scan<&Range::name>(
+                      {}, [&](std::uint64_t, std::span<const StringId>) { return ++calls < 2; })
+                  .ok());
   EXPECT_EQ(calls, 2);
 }
 

@@ -61,7 +61,8 @@ TEST(StringPool, GrowingKeepsIdsAndViews) {
   for (int i = 0; i < kTexts; ++i) {
     const StringId id = moved.find(poolText(i));
     ASSERT_EQ(id, StringId(static_cast<std::uint32_t>(i + 1)));
-    ASSERT_EQ(moved.text(id).data(), views[static_cast<std::size_t>(i)].data()) << "a text stays where it is";
+    ASSERT_EQ(moved.text(id).data(), views[static_cast<std::size_t>(i)].data())
+        << "a text stays where it is";
     ASSERT_EQ(views[static_cast<std::size_t>(i)], poolText(i));
   }
   EXPECT_EQ(moved.find(poolText(kTexts)), StringId());
@@ -75,7 +76,8 @@ TEST(StringPool, TextsLongerThanAPageStandAmongShortOnes) {
     texts.emplace_back(length, static_cast<char>('a' + texts.size()));
   std::vector<StringId> ids;
   for (const std::string& text : texts) ids.push_back(pool.intern(text));
-  for (std::size_t i = 0; i < texts.size(); ++i) EXPECT_TRUE(pool.text(ids[i]) == texts[i]) << texts[i].size();
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    EXPECT_TRUE(pool.text(ids[i]) == texts[i]) << texts[i].size();
 }
 
 TEST(StringPool, TextsThatShareAHashAreTwo) {

@@ -73,8 +73,12 @@ TEST(TimeOrder, AnyNumberOfStreamsIsOrderedAsDefined) {
         lengths.push_back(random() % 3);
       }
     }
-    ASSERT_EQ(written(timeOrder(starts, &lengths), starts.size()), orderByDefinition(starts, &lengths)) << round;
-    ASSERT_EQ(written(timeOrder(starts, nullptr), starts.size()), orderByDefinition(starts, nullptr)) << round;
+    ASSERT_EQ(written(timeOrder(starts, &lengths), starts.size()),
+              orderByDefinition(starts, &lengths))
+        << round;
+    ASSERT_EQ(written(timeOrder(starts, nullptr), starts.size()),
+              orderByDefinition(starts, nullptr))
+        << round;
   }
 }
 
@@ -92,13 +96,16 @@ TEST(TableSort, RowsStayComplete) {
   for (std::size_t i = 0; i < 100; ++i) {
     const prof::Range row = ranges.row(i);
     ASSERT_EQ(row.startNs, static_cast<prof::TimeNs>(i));
-    ASSERT_TRUE(row.durNs == 2 * row.startNs && row.depth == i && row.flags == i && row.correlation == i) << i;
+    ASSERT_TRUE(row.durNs == 2 * row.startNs && row.depth == i && row.flags == i &&
+                row.correlation == i)
+        << i;
   }
 }
 
 TEST(TableSort, ATableWithoutTimeStaysAsItIs) {
   prof::Environment::Columns facts;
-  for (const std::uint32_t key : {5U, 3U, 4U}) facts.push({.process = {}, .key = prof::StringId(key), .value = {}});
+  for (const std::uint32_t key : {5U, 3U, 4U})
+    facts.push({.process = {}, .key = prof::StringId(key), .value = {}});
   sortByTime<prof::Environment>(facts);
   EXPECT_EQ(facts.key, (std::vector{prof::StringId(5), prof::StringId(3), prof::StringId(4)}));
 }

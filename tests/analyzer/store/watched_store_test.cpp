@@ -39,11 +39,12 @@ TEST(WatchedStore, EachBlockIsAnnouncedByItsPlaceInTheTable) {
     return true;
   });
   std::uint64_t rows = 0;
-  ASSERT_TRUE(store->scan<&Range::startNs>({}, [&](std::uint64_t, auto starts) { rows += starts.size(); }));
+  ASSERT_TRUE(
+      store->scan<&Range::startNs>({}, [&](std::uint64_t, auto starts) { rows += starts.size(); }));
   EXPECT_EQ(rows, store->rows<Range>());
   EXPECT_EQ(shares, (std::vector<double>{0, 0.4, 0.8}));
-  ASSERT_TRUE(
-      store->scan<&Range::startNs>({static_cast<TimeNs>(2 * kScanRows + 5), INT64_MAX}, [](std::uint64_t, auto) {}));
+  ASSERT_TRUE(store->scan<&Range::startNs>({static_cast<TimeNs>(2 * kScanRows + 5), INT64_MAX},
+                                           [](std::uint64_t, auto) {}));
   EXPECT_EQ(shares.back(), 0.8) << "a place in the table, not in the window";
   EXPECT_EQ(shares.size(), 4U);
   ASSERT_TRUE(store->scan<&prof::Mark::timeNs>({}, [](std::uint64_t, auto) {}));
@@ -99,7 +100,8 @@ class DamagedBackend final : public Store::Backend {
                     const std::function<bool(const RowBlock&)>&) const override {
     return {};
   }
-  void readRow(std::size_t, std::uint64_t, std::span<const std::size_t>, std::span<std::byte* const>) const override {}
+  void readRow(std::size_t, std::uint64_t, std::span<const std::size_t>,
+               std::span<std::byte* const>) const override {}
   [[nodiscard]] std::string_view text(prof::StringId) const override { return {}; }
   [[nodiscard]] prof::StringId find(std::string_view) const override { return {}; }
   [[nodiscard]] std::uint32_t stringCount() const override { return 1; }

@@ -16,14 +16,19 @@ using prof::DeviceId, prof::ProcessId, prof::QueueId, prof::ThreadId;
 class LanesTest : public testing::Test {
  protected:
   LanesTest() {
-    trace_.append(prof::Process{.id = ProcessId(1), .osPid = 42, .name = trace_.intern("train"), .rank = -1});
-    trace_.append(prof::Thread{.id = ThreadId(1), .process = ProcessId(1), .osTid = 42, .name = trace_.intern("main")});
+    trace_.append(
+        prof::Process{.id = ProcessId(1), .osPid = 42, .name = trace_.intern("train"), .rank = -1});
+    trace_.append(prof::Thread{
+        .id = ThreadId(1), .process = ProcessId(1), .osTid = 42, .name = trace_.intern("main")});
     trace_.append(prof::Device{.id = DeviceId(1), .kind = prof::DeviceKind::Cuda, .index = 3});
-    trace_.append(prof::Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1), .nativeId = 7});
+    trace_.append(prof::Queue{
+        .id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1), .nativeId = 7});
   }
   void range(prof::TimeNs start, prof::TimeNs end, std::string_view name) {
-    trace_.append(
-        prof::Range{.startNs = start, .durNs = end - start, .thread = ThreadId(1), .name = trace_.intern(name)});
+    trace_.append(prof::Range{.startNs = start,
+                              .durNs = end - start,
+                              .thread = ThreadId(1),
+                              .name = trace_.intern(name)});
   }
   void kernel(prof::TimeNs start, prof::TimeNs end, std::string_view name) {
     trace_.append(prof::Kernel{.startNs = start,
@@ -43,7 +48,8 @@ class LanesTest : public testing::Test {
     std::string out;
     for (const Lane& lane : track.lanes) {
       for (std::size_t i = 0; i < lane.size(); ++i) {
-        out += std::string(TrackSet::name(*store_, lane.name(i))) + "@" + std::to_string(lane.startNs(i)) + " ";
+        out += std::string(TrackSet::name(*store_, lane.name(i))) + "@" +
+               std::to_string(lane.startNs(i)) + " ";
       }
       out += "| ";
     }
@@ -70,8 +76,10 @@ TEST_F(LanesTest, RangesThatNestTooDeepAreCountedInTheLabel) {
 
 TEST_F(LanesTest, TracksMayHaveAnyNumber) {
   for (const std::uint32_t id : {0U, 0x7FFFFFFFU, 0xFFFFFFFEU, 0xFFFFFFFFU}) {
-    trace_.append(prof::Range{.startNs = 1, .durNs = 2, .thread = ThreadId(id), .name = trace_.intern("far")});
-    trace_.append(prof::Kernel{.startNs = 1, .durNs = 2, .queue = QueueId(id), .device = DeviceId(1)});
+    trace_.append(prof::Range{
+        .startNs = 1, .durNs = 2, .thread = ThreadId(id), .name = trace_.intern("far")});
+    trace_.append(
+        prof::Kernel{.startNs = 1, .durNs = 2, .queue = QueueId(id), .device = DeviceId(1)});
     trace_.append(prof::CounterSample{.timeNs = 1, .track = prof::TrackId(id), .value = 1});
   }
   build();
@@ -87,7 +95,8 @@ TEST_F(LanesTest, NestedRangesGoBelowTheirParents) {
   build();
   ASSERT_EQ(tracks_->groups.size(), 1u);
   EXPECT_EQ(tracks_->groups[0].label, "train 42");
-  EXPECT_EQ(show(tracks_->groups[0].tracks[0]), "step@0 step@100 | forward@0 backward@50 | conv@10 | ");
+  EXPECT_EQ(show(tracks_->groups[0].tracks[0]),
+            "step@0 step@100 | forward@0 backward@50 | conv@10 | ");
 }
 
 TEST_F(LanesTest, OverlappingWorkOnAQueueNeverSharesALane) {
@@ -104,9 +113,13 @@ TEST_F(LanesTest, OverlappingWorkOnAQueueNeverSharesALane) {
 TEST_F(LanesTest, CopiesAndMemsetsLieAmongTheKernels) {
   kernel(0, 10, "a");
   kernel(30, 40, "b");
-  trace_.append(prof::Memcpy{
-      .startNs = 12, .durNs = 5, .queue = QueueId(1), .device = DeviceId(1), .copyKind = prof::CopyKind::HostToDevice});
-  trace_.append(prof::Memset{.startNs = 50, .durNs = 5, .queue = QueueId(1), .device = DeviceId(1)});
+  trace_.append(prof::Memcpy{.startNs = 12,
+                             .durNs = 5,
+                             .queue = QueueId(1),
+                             .device = DeviceId(1),
+                             .copyKind = prof::CopyKind::HostToDevice});
+  trace_.append(
+      prof::Memset{.startNs = 50, .durNs = 5, .queue = QueueId(1), .device = DeviceId(1)});
   build();
   EXPECT_EQ(show(tracks_->groups[0].tracks[0]), "a@0 copy host to device@12 b@30 memset@50 | ");
 }
@@ -115,7 +128,8 @@ TEST_F(LanesTest, AnEventOfAPictureLeadsBackToItsRow) {
   range(0, 100, "step");
   range(0, 40, "forward");
   kernel(5, 25, "gemm");
-  trace_.append(prof::Memcpy{.startNs = 30, .durNs = 5, .queue = QueueId(1), .device = DeviceId(1)});
+  trace_.append(
+      prof::Memcpy{.startNs = 30, .durNs = 5, .queue = QueueId(1), .device = DeviceId(1)});
   build();
   const auto find = [&](const Track& track, std::size_t lane) {
     const Lane& l = track.lanes[lane];
@@ -132,7 +146,8 @@ TEST_F(LanesTest, AnEventOfAPictureLeadsBackToItsRow) {
 }
 
 TEST_F(LanesTest, MemoryOfNoDeviceIsTheHosts) {
-  trace_.append(prof::Allocation{.timeNs = 1, .action = prof::MemoryAction::Allocate, .address = 100, .bytes = 64});
+  trace_.append(prof::Allocation{
+      .timeNs = 1, .action = prof::MemoryAction::Allocate, .address = 100, .bytes = 64});
   build();
   const auto host = std::ranges::find(tracks_->groups, "Host", &TrackGroup::label);
   ASSERT_NE(host, tracks_->groups.end());
@@ -142,10 +157,14 @@ TEST_F(LanesTest, MemoryOfNoDeviceIsTheHosts) {
 }
 
 TEST_F(LanesTest, TheMemoryCurveFollowsEveryAllocationOfADevice) {
-  const auto block = [&](prof::TimeNs time, prof::MemoryAction action, std::uint64_t address, std::uint64_t bytes,
-                         prof::MemoryRole role) {
-    trace_.append(prof::Allocation{
-        .timeNs = time, .device = DeviceId(1), .action = action, .role = role, .address = address, .bytes = bytes});
+  const auto block = [&](prof::TimeNs time, prof::MemoryAction action, std::uint64_t address,
+                         std::uint64_t bytes, prof::MemoryRole role) {
+    trace_.append(prof::Allocation{.timeNs = time,
+                                   .device = DeviceId(1),
+                                   .action = action,
+                                   .role = role,
+                                   .address = address,
+                                   .bytes = bytes});
   };
   block(1, prof::MemoryAction::Allocate, 100, 64, prof::MemoryRole::Parameter);
   block(2, prof::MemoryAction::Allocate, 200, 1000, prof::MemoryRole::Activation);
@@ -177,9 +196,12 @@ TEST_F(LanesTest, TheCurveOfMemoryOfNoKnownRoleSaysSo) {
 }
 
 TEST_F(LanesTest, CountersAreNamedForPeopleAndThoseOfAThreadStandInItsProcess) {
-  const auto counter = [&](std::uint32_t id, std::string_view name, ThreadId thread, ProcessId process) {
-    trace_.append(
-        prof::CounterTrack{.id = prof::TrackId(id), .process = process, .thread = thread, .name = trace_.intern(name)});
+  const auto counter = [&](std::uint32_t id, std::string_view name, ThreadId thread,
+                           ProcessId process) {
+    trace_.append(prof::CounterTrack{.id = prof::TrackId(id),
+                                     .process = process,
+                                     .thread = thread,
+                                     .name = trace_.intern(name)});
     trace_.append(prof::CounterSample{.timeNs = 5, .track = prof::TrackId(id), .value = 2e6});
   };
   counter(1, "thread CPU", ThreadId(1), ProcessId());
@@ -206,10 +228,13 @@ TEST_F(LanesTest, WhatTheRecorderRanStandsApartFromTheProgram) {
 
 TEST_F(LanesTest, TracksComeByTheirNumbersAndTheFirstThreadFirst) {
   const auto thread = [&](std::uint32_t id, std::string_view name, int ranges) {
-    trace_.append(
-        prof::Thread{.id = ThreadId(id), .process = ProcessId(1), .osTid = 100 + id, .name = trace_.intern(name)});
+    trace_.append(prof::Thread{.id = ThreadId(id),
+                               .process = ProcessId(1),
+                               .osTid = 100 + id,
+                               .name = trace_.intern(name)});
     for (int i = 0; i < ranges; ++i)
-      trace_.append(prof::Range{.startNs = i * 10, .durNs = 5, .thread = ThreadId(id), .name = trace_.intern("x")});
+      trace_.append(prof::Range{
+          .startNs = i * 10, .durNs = 5, .thread = ThreadId(id), .name = trace_.intern("x")});
   };
   range(0, 10, "step");  // on the thread that began the process
   trace_.append(prof::ApiCall{.durNs = 1, .thread = ThreadId(1), .name = trace_.intern("launch")});
@@ -217,8 +242,10 @@ TEST_F(LanesTest, TracksComeByTheirNumbersAndTheFirstThreadFirst) {
   thread(3, "worker 10", 5);
   thread(4, "worker 9", 1);
   for (const auto& [id, number] : {std::pair{2U, 22U}, std::pair{3U, 21U}}) {
-    trace_.append(prof::Queue{.id = QueueId(id), .device = DeviceId(1), .process = ProcessId(1), .nativeId = number});
-    trace_.append(prof::Kernel{.durNs = 5, .queue = QueueId(id), .device = DeviceId(1), .name = trace_.intern("k")});
+    trace_.append(prof::Queue{
+        .id = QueueId(id), .device = DeviceId(1), .process = ProcessId(1), .nativeId = number});
+    trace_.append(prof::Kernel{
+        .durNs = 5, .queue = QueueId(id), .device = DeviceId(1), .name = trace_.intern("k")});
   }
   kernel(0, 5, "k");
   build();
@@ -226,14 +253,16 @@ TEST_F(LanesTest, TracksComeByTheirNumbersAndTheFirstThreadFirst) {
   for (const TrackGroup& group : tracks_->groups) {
     for (const Track& track : group.tracks) labels.push_back(track.label);
   }
-  EXPECT_EQ(labels, (std::vector<std::string>{"main", "main · calls", "worker 9", "worker 10", "autograd", "queue 7",
-                                              "queue 21", "queue 22"}));
+  EXPECT_EQ(labels, (std::vector<std::string>{"main", "main · calls", "worker 9", "worker 10",
+                                              "autograd", "queue 7", "queue 21", "queue 22"}));
 }
 
 TEST_F(LanesTest, WhatIsNoProcessComesLastAndHasNoNumber) {
   trace_.append(prof::Process{.id = ProcessId(2), .name = trace_.intern("Spans"), .rank = -1});
-  trace_.append(prof::Thread{.id = ThreadId(2), .process = ProcessId(2), .name = trace_.intern("Profiler")});
-  trace_.append(prof::Range{.startNs = -5, .durNs = 500, .thread = ThreadId(2), .name = trace_.intern("recording")});
+  trace_.append(
+      prof::Thread{.id = ThreadId(2), .process = ProcessId(2), .name = trace_.intern("Profiler")});
+  trace_.append(prof::Range{
+      .startNs = -5, .durNs = 500, .thread = ThreadId(2), .name = trace_.intern("recording")});
   range(0, 10, "step");
   kernel(0, 5, "k");
   build();

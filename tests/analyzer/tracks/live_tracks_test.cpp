@@ -16,16 +16,20 @@ using namespace prof;
 
 constexpr TimeNs kSecond = 1'000'000'000;
 
-/// A program that is recorded as it runs: ranges are written when they end, so after what lies in them.
+/// A program that is recorded as it runs: ranges are written when they end, so after what lies in
+/// them.
 class GrowingRun {
  public:
   explicit GrowingRun(const std::filesystem::path& path) : writer_(*Writer::create(path)) {
-    writer_.append(Process{.id = ProcessId(1), .osPid = 7, .name = writer_.intern("train"), .rank = -1});
+    writer_.append(
+        Process{.id = ProcessId(1), .osPid = 7, .name = writer_.intern("train"), .rank = -1});
     for (std::uint32_t t = 1; t <= 2; ++t)
       writer_.append(Thread{.id = ThreadId(t), .process = ProcessId(1), .osTid = t});
     writer_.append(Device{.id = DeviceId(1), .kind = DeviceKind::Cuda});
-    writer_.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1), .nativeId = 1});
-    writer_.append(CounterTrack{.id = TrackId(1), .device = DeviceId(1), .name = writer_.intern("clock")});
+    writer_.append(
+        Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1), .nativeId = 1});
+    writer_.append(
+        CounterTrack{.id = TrackId(1), .device = DeviceId(1), .name = writer_.intern("clock")});
   }
 
   /// A second of work and its flush.
@@ -36,17 +40,24 @@ class GrowingRun {
       const auto thread = ThreadId(1 + static_cast<std::uint32_t>(random_() % 2));
       range(now_ + length / 4, length / 2, thread);
       range(now_, length, thread);
-      if (i % 3 == 0) writer_.append(Memset{.startNs = now_, .durNs = 10, .queue = QueueId(1), .device = DeviceId(1)});
-      writer_.append(Kernel{
-          .startNs = now_ + 20, .durNs = length / 2, .queue = QueueId(1), .device = DeviceId(1), .name = name()});
-      writer_.append(CounterSample{.timeNs = now_, .track = TrackId(1), .value = static_cast<double>(random_() % 100)});
+      if (i % 3 == 0)
+        writer_.append(
+            Memset{.startNs = now_, .durNs = 10, .queue = QueueId(1), .device = DeviceId(1)});
+      writer_.append(Kernel{.startNs = now_ + 20,
+                            .durNs = length / 2,
+                            .queue = QueueId(1),
+                            .device = DeviceId(1),
+                            .name = name()});
+      writer_.append(CounterSample{
+          .timeNs = now_, .track = TrackId(1), .value = static_cast<double>(random_() % 100)});
       const std::uint64_t address = 1 + random_() % 20;
-      writer_.append(Allocation{.timeNs = now_,
-                                .device = DeviceId(1),
-                                .action = random_() % 2 ? MemoryAction::Allocate : MemoryAction::Free,
-                                .role = random_() % 2 ? MemoryRole::Activation : MemoryRole::Gradient,
-                                .address = address,
-                                .bytes = 1 + random_() % 1000});
+      writer_.append(
+          Allocation{.timeNs = now_,
+                     .device = DeviceId(1),
+                     .action = random_() % 2 ? MemoryAction::Allocate : MemoryAction::Free,
+                     .role = random_() % 2 ? MemoryRole::Activation : MemoryRole::Gradient,
+                     .address = address,
+                     .bytes = 1 + random_() % 1000});
     }
     range(begin, now_ - begin, ThreadId(1));
     ASSERT_TRUE(writer_.flush());
@@ -62,7 +73,8 @@ class GrowingRun {
     ASSERT_TRUE(writer_.flush());
   }
   void rangeAcrossThreads(std::uint32_t thread) {
-    writer_.append(Range{.startNs = now_, .thread = ThreadId(thread), .name = name(), .kind = RangeKind::StartEnd});
+    writer_.append(Range{
+        .startNs = now_, .thread = ThreadId(thread), .name = name(), .kind = RangeKind::StartEnd});
   }
 
  private:
@@ -89,7 +101,8 @@ void expectSame(const Lane& shown, const Lane& wanted) {
     wanted.query(grid, theirs);
     for (std::size_t x = 0; x < ours.size(); ++x) {
       ASSERT_EQ(ours[x].occupied(), theirs[x].occupied()) << x << " at " << nsPerPixel;
-      ASSERT_NEAR(ours[x].busy, theirs[x].busy, 0.12) << x << " at " << nsPerPixel;  // 0.06 off each
+      ASSERT_NEAR(ours[x].busy, theirs[x].busy, 0.12)
+          << x << " at " << nsPerPixel;  // 0.06 off each
     }
   }
 }
@@ -115,7 +128,8 @@ void expectSame(const TrackSet& shown, const TrackSet& wanted) {
       const Track& theirs = wanted.groups[g].tracks[t];
       ASSERT_EQ(ours.label, theirs.label);
       ASSERT_EQ(ours.lanes.size(), theirs.lanes.size()) << ours.label;
-      for (std::size_t n = 0; n < ours.lanes.size(); ++n) expectSame(ours.lanes[n], theirs.lanes[n]);
+      for (std::size_t n = 0; n < ours.lanes.size(); ++n)
+        expectSame(ours.lanes[n], theirs.lanes[n]);
       expectSame(ours.counter, theirs.counter);
     }
   }

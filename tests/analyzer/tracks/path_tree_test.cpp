@@ -19,7 +19,8 @@ TEST(PathTree, GivesAPathOneNumberHoweverOftenItIsAskedFor) {
   PathTree tree;
   const auto step = tree.below(PathTree::kRoot, tree.nameOf("step"));
   const auto conv = tree.below(step, tree.nameOf("conv"));
-  EXPECT_EQ(tree.below(tree.below(PathTree::kRoot, tree.nameOf("step")), tree.nameOf("conv")), conv);
+  EXPECT_EQ(tree.below(tree.below(PathTree::kRoot, tree.nameOf("step")), tree.nameOf("conv")),
+            conv);
   EXPECT_NE(tree.below(PathTree::kRoot, tree.nameOf("conv")), conv);
   EXPECT_EQ(tree.text(conv), "step > conv");
   EXPECT_EQ(tree.text(PathTree::kRoot), "");
@@ -34,7 +35,8 @@ TEST(PathTree, WalksEachPathBeforeThoseBelowItInOrderOfNames) {
   const auto unnamed = tree.below(conv, tree.nameOf(""));
   const auto load = tree.below(PathTree::kRoot, tree.nameOf("load"));
   std::vector<std::pair<PathTree::Path, std::string>> seen;
-  tree.walk(';', [&](PathTree::Path path, std::string_view text) { seen.emplace_back(path, text); });
+  tree.walk(';',
+            [&](PathTree::Path path, std::string_view text) { seen.emplace_back(path, text); });
   EXPECT_THAT(seen, ElementsAre(Pair(load, ";load"), Pair(step, ";step"), Pair(conv, ";step;conv"),
                                 Pair(unnamed, ";step;conv;"), Pair(relu, ";step;relu")));
   PathTree empty;
@@ -44,7 +46,8 @@ TEST(PathTree, WalksEachPathBeforeThoseBelowItInOrderOfNames) {
 TEST(PathTree, ATooLongPathEndsAtItsLastName) {
   PathTree tree;
   auto path = PathTree::kRoot;
-  for (std::size_t i = 0; i < PathTree::kMostNames; ++i) path = tree.below(path, tree.nameOf(std::to_string(i)));
+  for (std::size_t i = 0; i < PathTree::kMostNames; ++i)
+    path = tree.below(path, tree.nameOf(std::to_string(i)));
   EXPECT_EQ(tree.below(path, tree.nameOf("deeper")), path);
   EXPECT_EQ(tree.size(), PathTree::kMostNames + 1);
 }

@@ -25,7 +25,8 @@ struct Event {
   std::uint32_t name;
 };
 
-/// Draws events whose lengths and gaps mix several orders of magnitude, with bursts, instants and giants.
+/// Draws events whose lengths and gaps mix several orders of magnitude, with bursts, instants and
+/// giants.
 std::vector<Event> randomEvents(std::mt19937_64& random, std::size_t count) {
   std::uniform_real_distribution<double> unit(0, 1);
   std::vector<Event> events;
@@ -37,7 +38,8 @@ std::vector<Event> randomEvents(std::mt19937_64& random, std::size_t count) {
     if (unit(random) < 0.01) burst = !burst;
     const double scale = std::pow(10, unit(random) * (burst ? 1 : decades));
     const TimeNs dur = unit(random) < 0.02 ? 0 : static_cast<TimeNs>(scale * fill);
-    const double gap = unit(random) < 0.3 ? 0 : std::pow(10, unit(random) * (burst ? 1 : decades)) * (1 - fill);
+    const double gap =
+        unit(random) < 0.3 ? 0 : std::pow(10, unit(random) * (burst ? 1 : decades)) * (1 - fill);
     t += static_cast<TimeNs>(gap);
     events.push_back({t, dur, static_cast<std::uint32_t>(1 + i % 17)});
     t += dur;
@@ -61,7 +63,8 @@ std::vector<Cell> linear(const std::vector<Event>& events, const PixelGrid& grid
     const double first = std::floor(start / grid.nsPerPixel);
     const double last = std::floor(end / grid.nsPerPixel);
     for (double x = std::max(0.0, first); x <= std::min(grid.width - 1.0, last); ++x) {
-      const double overlap = std::min(end, (x + 1) * grid.nsPerPixel) - std::max(start, x * grid.nsPerPixel);
+      const double overlap =
+          std::min(end, (x + 1) * grid.nsPerPixel) - std::max(start, x * grid.nsPerPixel);
       const bool instant = e.dur == 0 && x == first;
       if (overlap <= 0 && !instant) continue;
       Cell& cell = cells[static_cast<std::size_t>(x)];
@@ -85,12 +88,14 @@ TEST(Pyramid, EqualsALinearScanOnRandomDataAtEveryZoom) {
     for (int zoom = 0; zoom < 12; ++zoom) {
       const int width = 50 + static_cast<int>(random() % 500);
       const double shown = span * std::pow(10, 0.3 - unit(random) * 5);
-      const PixelGrid grid{first + static_cast<TimeNs>((span - shown) * unit(random)), shown / width, width};
+      const PixelGrid grid{first + static_cast<TimeNs>((span - shown) * unit(random)),
+                           shown / width, width};
       std::vector<Cell> cells(static_cast<std::size_t>(width));
       lane.query(grid, cells);
       const auto expected = linear(events, grid);
       for (std::size_t x = 0; x < cells.size(); ++x) {
-        ASSERT_TRUE(expected[x].count == 0 || cells[x].occupied()) << "blank pixel " << x << " in round " << round;
+        ASSERT_TRUE(expected[x].count == 0 || cells[x].occupied())
+            << "blank pixel " << x << " in round " << round;
         worst = std::max(worst, std::abs(static_cast<double>(cells[x].busy) - expected[x].busy));
       }
     }
@@ -100,7 +105,8 @@ TEST(Pyramid, EqualsALinearScanOnRandomDataAtEveryZoom) {
 }
 
 /// True when an event touches the pixel or comes as close to it.
-bool touches(const std::vector<Event>& events, const PixelGrid& grid, std::size_t x, double marginNs) {
+bool touches(const std::vector<Event>& events, const PixelGrid& grid, std::size_t x,
+             double marginNs) {
   const double from = static_cast<double>(x) * grid.nsPerPixel - marginNs;
   const double to = static_cast<double>(x + 1) * grid.nsPerPixel + marginNs;
   return std::ranges::any_of(events, [&](const Event& e) {
@@ -168,7 +174,8 @@ TEST(Pyramid, LeavesPixelsFarFromEveryEventEmpty) {
 
 TEST(Pyramid, NamesThePixelAfterItsLongestEvent) {
   std::vector<Event> events;
-  for (TimeNs i = 0; i < 10'000; ++i) events.push_back({i * 100, i % 50 == 7 ? 90 : 20, i % 50 == 7 ? 5u : 6u});
+  for (TimeNs i = 0; i < 10'000; ++i)
+    events.push_back({i * 100, i % 50 == 7 ? 90 : 20, i % 50 == 7 ? 5u : 6u});
   const Lane lane = laneOf(events);
   std::vector<Cell> cells(20);
   lane.query({0, 50'000, 20}, cells);
@@ -185,7 +192,8 @@ TEST(Pyramid, CountsTheEventsOfAPixelThatIsAskedForAlone) {
   for (const TimeNs width : {400, 3'000, 50'000, 400'000}) {
     Cell cell;
     lane.query({200'000, static_cast<double>(width), 1}, {&cell, 1});
-    EXPECT_NEAR(cell.count, static_cast<double>(width) / 100, static_cast<double>(width) / 500) << width;
+    EXPECT_NEAR(cell.count, static_cast<double>(width) / 100, static_cast<double>(width) / 500)
+        << width;
   }
 }
 
@@ -237,9 +245,10 @@ TEST(CounterLane, ExtremesAreExactAtEveryZoom) {
     lane.finish();
     for (int zoom = 0; zoom < 8; ++zoom) {
       const int width = 200;
-      const auto npp =
-          std::max<TimeNs>(1, static_cast<TimeNs>(static_cast<double>(t) * std::pow(10, -unit(random) * 4) / width));
-      const PixelGrid grid{static_cast<TimeNs>(unit(random) * static_cast<double>(t)), static_cast<double>(npp), width};
+      const auto npp = std::max<TimeNs>(
+          1, static_cast<TimeNs>(static_cast<double>(t) * std::pow(10, -unit(random) * 4) / width));
+      const PixelGrid grid{static_cast<TimeNs>(unit(random) * static_cast<double>(t)),
+                           static_cast<double>(npp), width};
       std::vector<CounterCell> cells(width);
       lane.query(grid, cells);
       for (int x = 0; x < width; ++x) {
@@ -262,7 +271,8 @@ TEST(CounterLane, ExtremesAreExactAtEveryZoom) {
 }
 
 /// The head of a lane as a file has it, of so many events in so many chunks, with one bucket.
-ByteOutput laneHead(std::uint64_t events, std::uint32_t shift, std::uint32_t chunks, TimeNs startNs = 5) {
+ByteOutput laneHead(std::uint64_t events, std::uint32_t shift, std::uint32_t chunks,
+                    TimeNs startNs = 5) {
   ByteOutput out;
   out.put(events);
   for (const std::uint32_t value : {shift, 1U, chunks, 1U}) out.put(value);

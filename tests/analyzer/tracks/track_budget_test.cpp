@@ -55,16 +55,25 @@ class TrackBudgetTest : public testing::Test {
 
 TEST_F(TrackBudgetTest, ATrackOfEveryKindCounts) {
   allow("tracks=10");
-  expectBound([](std::uint32_t id) { return Range{.startNs = id, .durNs = 1, .thread = ThreadId(id)}; });
-  expectBound([](std::uint32_t id) { return ApiCall{.startNs = id, .durNs = 1, .thread = ThreadId(id)}; });
-  expectBound([](std::uint32_t id) { return Kernel{.startNs = id, .durNs = 1, .queue = QueueId(id)}; });
-  expectBound([](std::uint32_t id) { return CounterSample{.timeNs = id, .track = TrackId(id), .value = 1}; });
+  expectBound(
+      [](std::uint32_t id) { return Range{.startNs = id, .durNs = 1, .thread = ThreadId(id)}; });
+  expectBound(
+      [](std::uint32_t id) { return ApiCall{.startNs = id, .durNs = 1, .thread = ThreadId(id)}; });
+  expectBound(
+      [](std::uint32_t id) { return Kernel{.startNs = id, .durNs = 1, .queue = QueueId(id)}; });
+  expectBound([](std::uint32_t id) {
+    return CounterSample{.timeNs = id, .track = TrackId(id), .value = 1};
+  });
 }
 
 TEST_F(TrackBudgetTest, ADeviceHasATrackOfItsMemoryAndOneOfEachRole) {
   allow("tracks=10");
   const auto make = [](std::uint32_t id) {
-    return Allocation{.timeNs = id, .device = DeviceId(id), .role = MemoryRole::Gradient, .address = id, .bytes = 8};
+    return Allocation{.timeNs = id,
+                      .device = DeviceId(id),
+                      .role = MemoryRole::Gradient,
+                      .address = id,
+                      .bytes = 8};
   };
   EXPECT_TRUE(buildTracks(*traceOf(5, make)));
   const auto many = traceOf(6, make);
@@ -87,8 +96,9 @@ std::uint64_t mostMemory() {
 
 /// Laid out, it would take 1.6 GB.
 TEST_F(TrackBudgetTest, AFileOfAMillionThreadsIsRefusedInLittleMemory) {
-  const auto store = traceOf(
-      1'000'000, [](std::uint32_t id) { return Range{.startNs = id, .durNs = 1, .thread = ThreadId(id * 4001)}; });
+  const auto store = traceOf(1'000'000, [](std::uint32_t id) {
+    return Range{.startNs = id, .durNs = 1, .thread = ThreadId(id * 4001)};
+  });
   EXPECT_LT(std::filesystem::file_size(path()), 6'000'000U);
   const std::uint64_t before = mostMemory();
   const auto refused = buildTracks(*store);
@@ -101,11 +111,13 @@ TEST_F(TrackBudgetTest, AFileOfAMillionThreadsIsRefusedInLittleMemory) {
 /// Tracks as a file keeps them, with one more lane whose block is that of another.
 TEST_F(TrackBudgetTest, OneKeptBlockIsOneLane) {
   ::setenv("XDG_CACHE_HOME", (folder_ / "cache").c_str(), 1);
-  const auto store =
-      traceOf(50, [](std::uint32_t id) { return Range{.startNs = id, .durNs = 1, .thread = ThreadId(id % 2)}; });
+  const auto store = traceOf(50, [](std::uint32_t id) {
+    return Range{.startNs = id, .durNs = 1, .thread = ThreadId(id % 2)};
+  });
   ASSERT_TRUE(keepTracks(*store, **buildTracks(*store), 1));
   ASSERT_TRUE(loadTracks(*store));
-  const std::filesystem::path cache = std::filesystem::directory_iterator(trackCacheFolder())->path();
+  const std::filesystem::path cache =
+      std::filesystem::directory_iterator(trackCacheFolder())->path();
   constexpr std::size_t kHead = 28, kCountAt = 24, kEntry = 24, kOffsetAt = 16, kIdAt = 4;
   const auto rewrite = [&](bool repeats) {
     const auto kept = *Reader::open(cache);
@@ -132,7 +144,8 @@ TEST_F(TrackBudgetTest, OneKeptBlockIsOneLane) {
     std::memcpy(&count, directory.data() + kCountAt, sizeof count);
     ASSERT_EQ(count, offsets.size());
     for (std::size_t i = 0; i < count; ++i)
-      std::memcpy(directory.data() + kHead + i * kEntry + kOffsetAt, &offsets[i], sizeof offsets[i]);
+      std::memcpy(directory.data() + kHead + i * kEntry + kOffsetAt, &offsets[i],
+                  sizeof offsets[i]);
     if (repeats) {
       const std::vector<std::byte> last(directory.end() - kEntry, directory.end());
       directory.insert(directory.end(), last.begin(), last.end());

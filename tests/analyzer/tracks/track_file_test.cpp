@@ -29,7 +29,8 @@ class TrackFileTest : public testing::Test {
 
   void SetUp() override {
     std::filesystem::remove_all(trackCacheFolder());
-    std::filesystem::copy_file(*folder_ / "master.lcn", path(), std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(*folder_ / "master.lcn", path(),
+                               std::filesystem::copy_options::overwrite_existing);
   }
 
   static void write(const std::filesystem::path& path, std::uint64_t events) {
@@ -45,9 +46,11 @@ class TrackFileTest : public testing::Test {
                                 .durNs = dur,
                                 .thread = ThreadId(1),
                                 .name = prof::StringId(static_cast<std::uint32_t>(random() % 3))});
-      writer.append(prof::Kernel{.startNs = now + 10, .durNs = dur / 2, .queue = QueueId(1), .device = DeviceId(1)});
+      writer.append(prof::Kernel{
+          .startNs = now + 10, .durNs = dur / 2, .queue = QueueId(1), .device = DeviceId(1)});
       if (i % 64 == 0) {
-        writer.append(prof::CounterSample{.timeNs = now, .track = prof::TrackId(1), .value = double(random() % 9)});
+        writer.append(prof::CounterSample{
+            .timeNs = now, .track = prof::TrackId(1), .value = double(random() % 9)});
         writer.append(prof::Allocation{.timeNs = now,
                                        .device = DeviceId(1),
                                        .role = static_cast<prof::MemoryRole>(random() % 3),
@@ -61,7 +64,9 @@ class TrackFileTest : public testing::Test {
 
   static std::filesystem::path path() { return *folder_ / "t.lcn"; }
   static std::shared_ptr<const Store> open() { return *Store::open(path()); }
-  static std::filesystem::path cacheFile() { return std::filesystem::directory_iterator(trackCacheFolder())->path(); }
+  static std::filesystem::path cacheFile() {
+    return std::filesystem::directory_iterator(trackCacheFolder())->path();
+  }
   static void flip(const std::filesystem::path& file, std::uint64_t at) {
     std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
     bytes.seekg(static_cast<std::streamoff>(at));
@@ -104,7 +109,8 @@ class TrackFileTest : public testing::Test {
       ASSERT_EQ(a.name(i), b.name(i));
     }
     for (const double zoom : {1.0, 100.0, 10'000.0}) {
-      const PixelGrid grid{span.startNs, static_cast<double>(span.endNs - span.startNs) / 300 / zoom, 300};
+      const PixelGrid grid{span.startNs,
+                           static_cast<double>(span.endNs - span.startNs) / 300 / zoom, 300};
       std::vector<Cell> mine(300), theirs(300);
       a.query(grid, mine);
       b.query(grid, theirs);
@@ -130,7 +136,8 @@ TEST_F(TrackFileTest, TracksThatWereAppendedAreTheOnesThatWereBuilt) {
 
 TEST_F(TrackFileTest, WhatHasNoLaneIsKeptAsANumber) {
   auto writer = *prof::Writer::create(path());
-  for (TimeNs i = 0; i < 3'000; ++i) writer.append(prof::Range{.startNs = i, .durNs = 9'000, .thread = ThreadId(1)});
+  for (TimeNs i = 0; i < 3'000; ++i)
+    writer.append(prof::Range{.startNs = i, .durNs = 9'000, .thread = ThreadId(1)});
   ASSERT_TRUE(writer.finish());
   const auto built = *buildTracks(*open());
   ASSERT_TRUE(addTracks(path(), {}, 1));
@@ -186,7 +193,8 @@ TEST_F(TrackFileTest, ADamagedChunkShowsInstantsAndSaysSo) {
   for (const TrackGroup& group : loaded->groups) {
     for (const Track& track : group.tracks) {
       for (const Lane& lane : track.lanes) {
-        for (std::size_t i = 1; i < lane.size(); ++i) ASSERT_LE(lane.startNs(i - 1), lane.startNs(i));
+        for (std::size_t i = 1; i < lane.size(); ++i)
+          ASSERT_LE(lane.startNs(i - 1), lane.startNs(i));
         damaged = damaged || lane.events().damaged();
       }
     }

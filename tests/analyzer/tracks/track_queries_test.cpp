@@ -99,9 +99,13 @@ TEST_F(TrackQueriesTest, SearchGoesThroughEveryMatchInTimeOrder) {
 }
 
 TEST_F(TrackQueriesTest, SearchFindsCopiesAndMemsetsWithoutAName) {
-  trace_.append(prof::Memcpy{
-      .startNs = 10, .durNs = 5, .queue = QueueId(1), .device = DeviceId(1), .copyKind = prof::CopyKind::HostToDevice});
-  trace_.append(prof::Memset{.startNs = 30, .durNs = 5, .queue = QueueId(2), .device = DeviceId(1)});
+  trace_.append(prof::Memcpy{.startNs = 10,
+                             .durNs = 5,
+                             .queue = QueueId(1),
+                             .device = DeviceId(1),
+                             .copyKind = prof::CopyKind::HostToDevice});
+  trace_.append(
+      prof::Memset{.startNs = 30, .durNs = 5, .queue = QueueId(2), .device = DeviceId(1)});
   kernel(1, 20, 25, "copy_kernel");
   build();
   EXPECT_EQ(countMatches(*tracks_, matchNames(*store_, "Copy host")), 1u);
@@ -128,7 +132,8 @@ TEST_F(TrackQueriesTest, SearchComesToAllThatBeginTogether) {
   }
   ASSERT_EQ(walked.size(), countMatches(*tracks_, names));
   ASSERT_EQ(walked.size(), 5u);
-  for (std::size_t i = 1; i < walked.size(); ++i) EXPECT_LE(startOf(walked[i - 1]), startOf(walked[i]));
+  for (std::size_t i = 1; i < walked.size(); ++i)
+    EXPECT_LE(startOf(walked[i - 1]), startOf(walked[i]));
   std::vector<TrackEvent> back{walked.back()};
   while (const auto hit = nextMatch(*tracks_, names, back.back(), false)) back.push_back(*hit);
   std::reverse(back.begin(), back.end());

@@ -23,10 +23,10 @@ constexpr const char* kHead =
     R"({"schema": "lacuna.calibration/1", "measured": {"date": "2026-01-02", "host": "node7", "device": "NVIDIA A100",
         "with": "PyTorch 2.9"}, "factors": [)";
 
-std::string row(std::string_view knob, std::string_view kernels, double likely, double low, double high,
-                std::string_view more = "") {
-  return fmt::format(R"({{"knob": "{}", "kernels": "{}", "likely": {}, "low": {}, "high": {}{}}})", knob, kernels,
-                     likely, low, high, more);
+std::string row(std::string_view knob, std::string_view kernels, double likely, double low,
+                double high, std::string_view more = "") {
+  return fmt::format(R"({{"knob": "{}", "kernels": "{}", "likely": {}, "low": {}, "high": {}{}}})",
+                     knob, kernels, likely, low, high, more);
 }
 
 prof::Result<Calibration> read(const std::string& text) {
@@ -61,10 +61,13 @@ TEST(Calibration, NamesTellKindsOfKernels) {
 }
 
 TEST(Calibration, TheMostExactRowCounts) {
-  const Calibration calibration = withRows(row("amp", "matrix", 0.5, 0.4, 0.6) + "," +
-                                           row("amp", "convolution", 0.3, 0.2, 0.4, R"(, "to_ns": 1000)") + "," +
-                                           row("amp", "convolution", 0.2, 0.1, 0.3, R"(, "from_ns": 8000)"));
-  const auto likely = [&](KernelKind kind, std::int64_t ns) { return calibration.factor("amp", kind, ns).likely; };
+  const Calibration calibration =
+      withRows(row("amp", "matrix", 0.5, 0.4, 0.6) + "," +
+               row("amp", "convolution", 0.3, 0.2, 0.4, R"(, "to_ns": 1000)") + "," +
+               row("amp", "convolution", 0.2, 0.1, 0.3, R"(, "from_ns": 8000)"));
+  const auto likely = [&](KernelKind kind, std::int64_t ns) {
+    return calibration.factor("amp", kind, ns).likely;
+  };
   EXPECT_EQ(likely(KernelKind::Product, 500), 0.5);
   EXPECT_EQ(likely(KernelKind::Convolution, 500), 0.3);
   EXPECT_EQ(likely(KernelKind::Convolution, 9'000), 0.2);
@@ -77,7 +80,8 @@ TEST(Calibration, WhatAFileDoesNotTellIsBuiltIn) {
   EXPECT_EQ(calibration.factor("amp", KernelKind::Product, 1).likely, 0.5);
   EXPECT_EQ(calibration.factor("amp", KernelKind::Convolution, 1).likely, 0.35);
   EXPECT_EQ(calibration.factor("fuse", KernelKind::Pointwise, 1).likely, 0.15);
-  EXPECT_EQ(calibration.factor("autotune", KernelKind::Other, 1).likely, 1) << "the knob does nothing to these";
+  EXPECT_EQ(calibration.factor("autotune", KernelKind::Other, 1).likely, 1)
+      << "the knob does nothing to these";
   EXPECT_THAT(calibration.sourceOf("amp"),
               HasSubstr("measured on NVIDIA A100 in node7, PyTorch 2.9, 2026-01-02; of other"));
   EXPECT_THAT(calibration.sourceOf("fuse"), testing::StartsWith("built in: measured"));
@@ -88,24 +92,32 @@ TEST(Calibration, AFileThatIsNoneSaysWhatIsWrong) {
   EXPECT_THAT(errorOf("hello"), HasSubstr("is no JSON"));
   EXPECT_THAT(errorOf("[1]"), HasSubstr("is no calibration; `lacuna calibrate` writes such files"));
   EXPECT_THAT(errorOf(R"({"schema": "lacuna.report/1"})"), HasSubstr("is no calibration"));
-  EXPECT_THAT(errorOf(R"({"schema": "lacuna.calibration/2", "factors": []})"), HasSubstr("of a newer kind"));
+  EXPECT_THAT(errorOf(R"({"schema": "lacuna.calibration/2", "factors": []})"),
+              HasSubstr("of a newer kind"));
   EXPECT_THAT(errorOf(R"({"schema": "lacuna.calibration/1"})"), HasSubstr("no list \"factors\""));
   EXPECT_THAT(errorOf(std::string(kHead) + "]}"), HasSubstr("has no factors"));
   const auto error = [](const std::string& rows) { return errorOf(kHead + rows + "]}"); };
-  EXPECT_THAT(error("7"), HasSubstr("factor 1: its \"knob\" is none of these: amp, autotune, fuse, loader.pin"));
-  EXPECT_THAT(error(row("fuse", "pointwise", 0.1, 0, 1) + "," + row("fuse", "matrix", 0.1, 0, 1)),
-              HasSubstr("factor 2: its \"kernels\" is none of those that fuse is about: pointwise"));
+  EXPECT_THAT(
+      error("7"),
+      HasSubstr("factor 1: its \"knob\" is none of these: amp, autotune, fuse, loader.pin"));
+  EXPECT_THAT(
+      error(row("fuse", "pointwise", 0.1, 0, 1) + "," + row("fuse", "matrix", 0.1, 0, 1)),
+      HasSubstr("factor 2: its \"kernels\" is none of those that fuse is about: pointwise"));
   EXPECT_THAT(error(row("amp", "other", 0.1, 0.2, 0.3)), HasSubstr("does not lie between"));
   EXPECT_THAT(error(row("amp", "other", -1, -2, 0.3)), HasSubstr("no number from 0 to 100"));
-  EXPECT_THAT(error(row("amp", "other", 0.2, 0.1, 0.3, R"(, "from_ns": 9, "to_ns": 9)")), HasSubstr("not below"));
-  EXPECT_THAT(error(row("amp", "other", 0.2, 0.1, 0.3, R"(, "from_ns": "9")")), HasSubstr("no number of nanoseconds"));
+  EXPECT_THAT(error(row("amp", "other", 0.2, 0.1, 0.3, R"(, "from_ns": 9, "to_ns": 9)")),
+              HasSubstr("not below"));
+  EXPECT_THAT(error(row("amp", "other", 0.2, 0.1, 0.3, R"(, "from_ns": "9")")),
+              HasSubstr("no number of nanoseconds"));
   EXPECT_THAT(Calibration::read("/nonexistent.json").error().message, HasSubstr("cannot be read"));
 }
 
 TEST(Calibration, APredictionAndItsIntervalAreTheFiles) {
   const RunPlan plan{.kernelName = "ampere_sgemm_128x64_nn", .syncEachStep = true};
-  const auto half = std::make_shared<const Calibration>(withRows(row("amp", "matrix", 0.5, 0.5, 0.5)));
-  const auto wide = std::make_shared<const Calibration>(withRows(row("amp", "matrix", 0.5, 0.1, 0.9)));
+  const auto half =
+      std::make_shared<const Calibration>(withRows(row("amp", "matrix", 0.5, 0.5, 0.5)));
+  const auto wide =
+      std::make_shared<const Calibration>(withRows(row("amp", "matrix", 0.5, 0.1, 0.9)));
   const Prediction exact = playWith(half, "amp=on", plan);
   const Prediction vague = playWith(wide, "amp=on", plan);
   EXPECT_NEAR(static_cast<double>(exact.gainNs()), 2e6, 0.1e6) << "half of 40 kernels of 0.1 ms";
@@ -113,12 +125,15 @@ TEST(Calibration, APredictionAndItsIntervalAreTheFiles) {
   EXPECT_LT(vague.lowNsPerStep, exact.lowNsPerStep - 1'000'000);
   EXPECT_GT(vague.highNsPerStep, exact.highNsPerStep + 1'000'000);
   EXPECT_THAT(exact.notes, testing::Contains(HasSubstr("NVIDIA A100 in node7")));
-  EXPECT_THAT(playWith(nullptr, "amp=on", plan).notes, testing::Contains(HasSubstr("built in: measured")));
+  EXPECT_THAT(playWith(nullptr, "amp=on", plan).notes,
+              testing::Contains(HasSubstr("built in: measured")));
 }
 
 TEST(Calibration, WhatComputesInHalfPrecisionGainsNothingFromAmp) {
-  for (const char* name : {"ampere_bf16_s16816gemm_bf16_128x64", "vectorized_elementwise_kernel<4, c10::Half>"}) {
-    const Prediction prediction = playWith(nullptr, "amp=on", {.kernelName = name, .syncEachStep = true});
+  for (const char* name :
+       {"ampere_bf16_s16816gemm_bf16_128x64", "vectorized_elementwise_kernel<4, c10::Half>"}) {
+    const Prediction prediction =
+        playWith(nullptr, "amp=on", {.kernelName = name, .syncEachStep = true});
     EXPECT_LT(prediction.gainNs(), 100'000) << name << ": only the update is left to gain";
   }
 }
@@ -130,7 +145,8 @@ TEST(Calibration, FindingsGainByItAndSayWhere) {
     const auto analysis = analyse(test::makeRun(plan), options);
     for (const Finding& finding : analysis->of<Findings>()) {
       if (finding.knob != "amp=on") continue;
-      const std::string from = options.calibration ? "measured on NVIDIA A100 in node7" : "built in: measured";
+      const std::string from =
+          options.calibration ? "measured on NVIDIA A100 in node7" : "built in: measured";
       EXPECT_THAT(renderText(*analysis, {{"findings"}, 200, false}), HasSubstr(from));
       EXPECT_THAT(renderJson(*analysis), HasSubstr(from));
       return finding.predictedGainNsPerStep;
@@ -138,7 +154,8 @@ TEST(Calibration, FindingsGainByItAndSayWhere) {
     return std::int64_t{0};
   };
   const std::int64_t builtIn = gainOf();
-  options.calibration = std::make_shared<const Calibration>(withRows(row("amp", "matrix", 0.6, 0.5, 0.7)));
+  options.calibration =
+      std::make_shared<const Calibration>(withRows(row("amp", "matrix", 0.6, 0.5, 0.7)));
   const std::int64_t measured = gainOf();
   EXPECT_NEAR(static_cast<double>(measured), 1.6e6, 0.1e6) << "0.6 is left of 40 kernels of 0.1 ms";
   EXPECT_NEAR(static_cast<double>(builtIn), 2.6e6, 0.1e6) << "0.35 is left";

@@ -66,7 +66,8 @@ TEST(Changes, EachIsReadOrRefusedWithTheReason) {
 }
 
 TEST(Changes, EachWordOfASwitchDoesTheSameAndItsOtherSideNothing) {
-  const RunPlan plan{.steps = 30, .operatorNs = 60'000, .syncEveryOperators = 4, .biasBeforeNorm = true};
+  const RunPlan plan{
+      .steps = 30, .operatorNs = 60'000, .syncEveryOperators = 4, .biasBeforeNorm = true};
   const auto analysis = analyse(test::makeRun(plan));
   ASSERT_TRUE(analysis);
   const auto simulator = Simulator::create(*analysis);
@@ -77,7 +78,8 @@ TEST(Changes, EachWordOfASwitchDoesTheSameAndItsOtherSideNothing) {
     if (!isOneOf(kOnWords.front(), info->values)) continue;
     ++switches;
     const bool actsWhenOff = info->form.ends_with("=off");
-    for (const auto& [words, acts] : {std::pair(kOnWords, !actsWhenOff), std::pair(kOffWords, actsWhenOff)}) {
+    for (const auto& [words, acts] :
+         {std::pair(kOnWords, !actsWhenOff), std::pair(kOffWords, actsWhenOff)}) {
       const auto predicted = [&](std::string_view word) {
         return simulator->play(fmt::format("{}={}", info->name, word)).predictedNsPerStep;
       };
@@ -85,8 +87,10 @@ TEST(Changes, EachWordOfASwitchDoesTheSameAndItsOtherSideNothing) {
         EXPECT_EQ(predicted(word), predicted(words.front())) << info->name << "=" << word;
         EXPECT_EQ(parseChange(fmt::format("{}={}", info->name, word))->value, words.front());
         if (acts) continue;
-        EXPECT_EQ(predicted(word), simulator->play(asRecorded).predictedNsPerStep) << info->name << "=" << word;
-        EXPECT_FALSE(simulator->play(fmt::format("{}={}", info->name, word)).touched) << info->name << "=" << word;
+        EXPECT_EQ(predicted(word), simulator->play(asRecorded).predictedNsPerStep)
+            << info->name << "=" << word;
+        EXPECT_FALSE(simulator->play(fmt::format("{}={}", info->name, word)).touched)
+            << info->name << "=" << word;
       }
     }
   }

@@ -9,12 +9,17 @@
 namespace lacuna::analyzer {
 namespace {
 
-constexpr CoreDemand kTeamOfTwo{
-    .cores = 2, .workers = 1, .busyShare = 1, .team = 2, .teamShare = 1, .teamOfWork = 1, .teamPower = 2};
+constexpr CoreDemand kTeamOfTwo{.cores = 2,
+                                .workers = 1,
+                                .busyShare = 1,
+                                .team = 2,
+                                .teamShare = 1,
+                                .teamOfWork = 1,
+                                .teamPower = 2};
 
 TEST(StretchOf, ThreadsThatHaveCoresTakeNoLonger) {
-  const Stretch alone =
-      stretchOf({.cores = 4, .workers = 1, .busyShare = 1, .team = 2, .teamShare = 1, .teamPower = 2});
+  const Stretch alone = stretchOf(
+      {.cores = 4, .workers = 1, .busyShare = 1, .team = 2, .teamShare = 1, .teamPower = 2});
   EXPECT_DOUBLE_EQ(alone.host, 1);
   EXPECT_DOUBLE_EQ(alone.work, 1);
   EXPECT_DOUBLE_EQ(alone.batch, 1);
@@ -54,11 +59,13 @@ TEST(StretchOf, AnyNumberOfWorkersIsFinite) {
   }
 }
 
-/// A step of 10 ms: 2 ms of the host, 4 ms of work on two cores, and a batch whose preparation computes for 6 ms.
+/// A step of 10 ms: 2 ms of the host, 4 ms of work on two cores, and a batch whose preparation
+/// computes for 6 ms.
 struct Recorded {
   explicit Recorded(bool serial = false) {
     for (std::size_t step = 0; step < 8; ++step) {
-      model.items.push_back({.step = step, .gapNs = 2'000'000, .node = model.nodes.size(), .call = {}});
+      model.items.push_back(
+          {.step = step, .gapNs = 2'000'000, .node = model.nodes.size(), .call = {}});
       model.nodes.push_back({.durNs = 4'000'000, .name = {}});
       model.items.push_back({.kind = HostItemKind::LoaderWait, .step = step, .call = {}});
       model.measured.atNs.push_back(static_cast<std::int64_t>(step) * 10'000'000);
@@ -66,10 +73,12 @@ struct Recorded {
     model.steps = 8;
     model.queues = 1;
     model.hostCores = model.queueCores = 2;
-    model.loader = {.workers = serial ? 0u : 1u, .serial = serial, .batchNs = 6'000'000, .cpuShare = 1};
+    model.loader = {
+        .workers = serial ? 0u : 1u, .serial = serial, .batchNs = 6'000'000, .cpuShare = 1};
   }
   [[nodiscard]] Scenario scenario() const {
-    Scenario out{&model, model.nodes, model.items, std::vector<char>(model.nodes.size(), 0), model.loader};
+    Scenario out{&model, model.nodes, model.items, std::vector<char>(model.nodes.size(), 0),
+                 model.loader};
     out.pipelined = true;
     return out;
   }
@@ -106,7 +115,8 @@ TEST(CoreSharing, WorkersOfASerialLoaderTakeCoresFromTheTraining) {
   EXPECT_DOUBLE_EQ(sharing.alone().work, 1) << "nothing shared the cores before";
   EXPECT_GT(sharing.against(10'000'000).work, 1.2);
   EXPECT_GT(sharing.against(10'000'000).batch, 1);
-  EXPECT_GT(sharing.against(8'000'000).work, sharing.against(12'000'000).work) << "a worker is busier in shorter steps";
+  EXPECT_GT(sharing.against(8'000'000).work, sharing.against(12'000'000).work)
+      << "a worker is busier in shorter steps";
 }
 
 TEST(CoreSharing, ADeviceOfItsOwnKeepsItsPace) {

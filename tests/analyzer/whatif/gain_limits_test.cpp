@@ -28,7 +28,8 @@ std::string_view decidedBy(const Prediction& prediction) {
 }
 
 bool passed(const Prediction& prediction, std::string_view name) {
-  return std::ranges::any_of(prediction.limits.all(), [&](const GainLimit& limit) { return limit.name == name; });
+  return std::ranges::any_of(prediction.limits.all(),
+                             [&](const GainLimit& limit) { return limit.name == name; });
 }
 
 TEST(GainLimits, TheLastThatMovesTheStepDecides) {
@@ -51,8 +52,8 @@ TEST(GainLimits, WithoutALimitTheReplayDecides) {
 }
 
 TEST(GainLimits, AQuickerHostEndsAtTheDevicesWork) {
-  const Prediction prediction =
-      play({.steps = 30, .operators = 200, .kernelNs = 3'000, .syncEachStep = true}, "static_graph=on");
+  const Prediction prediction = play(
+      {.steps = 30, .operators = 200, .kernelNs = 3'000, .syncEachStep = true}, "static_graph=on");
   EXPECT_TRUE(passed(prediction, "busy-device"));
   expectChain(prediction);
 }
@@ -67,8 +68,12 @@ TEST(GainLimits, StepsThatDifferForOtherReasonsKeepTheWaitsLimit) {
 }
 
 TEST(GainLimits, WorkersThatComputeEndAtTheCores) {
-  const RunPlan plan{
-      .steps = 40, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true, .hostCores = 2, .loaderComputes = true};
+  const RunPlan plan{.steps = 40,
+                     .batchNs = 12'000'000,
+                     .workers = 0,
+                     .syncEachStep = true,
+                     .hostCores = 2,
+                     .loaderComputes = true};
   const Prediction prediction = play(plan, "loader.workers=16");
   EXPECT_EQ(decidedBy(prediction), "cores");
   EXPECT_TRUE(passed(prediction, "cores-shared")) << "its interval reaches to no gain";
@@ -82,12 +87,14 @@ TEST(GainLimits, AChangeOfNothingLeavesTheStepAsItIs) {
 }
 
 TEST(GainLimits, TheIntervalIsMadeOfItsDoubts) {
-  const Prediction prediction = play({.steps = 30, .batchNs = 20'000'000, .workers = 0}, "loader.workers=4");
+  const Prediction prediction =
+      play({.steps = 30, .batchNs = 20'000'000, .workers = 0}, "loader.workers=4");
   EXPECT_EQ(prediction.doubt.knownError, 0.05);
   EXPECT_THAT(prediction.doubt.knownFrom, testing::HasSubstr("scripts/bench predict"));
-  const double half =
-      prediction.doubt.sigmas.value * prediction.doubt.sigma() * static_cast<double>(prediction.predictedNsPerStep);
-  EXPECT_NEAR(static_cast<double>(prediction.highNsPerStep - prediction.predictedNsPerStep), half, 1);
+  const double half = prediction.doubt.sigmas.value * prediction.doubt.sigma() *
+                      static_cast<double>(prediction.predictedNsPerStep);
+  EXPECT_NEAR(static_cast<double>(prediction.highNsPerStep - prediction.predictedNsPerStep), half,
+              1);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ namespace {
 using namespace prof;
 using testing::ElementsAre;
 
-/// Steps of 1,000 ns (or of `stepNs`) of one thread; the device has the queues 1 and 2, called "main" and "side".
+/// Steps of 1,000 ns (or of `stepNs`) of one thread; the device has the queues 1 and 2, called
+/// "main" and "side".
 class RecordedProgram {
  public:
   explicit RecordedProgram(int steps, TimeNs stepNs = 1'000) : steps_(steps), stepNs_(stepNs) {
@@ -33,7 +34,8 @@ class RecordedProgram {
                         .process = ProcessId(1),
                         .name = out_.intern(queue == 1 ? "main" : "side")});
     }
-    for (TimeNs step = 0; step < steps; ++step) range(step * stepNs, (step + 1) * stepNs, "step", "step");
+    for (TimeNs step = 0; step < steps; ++step)
+      range(step * stepNs, (step + 1) * stepNs, "step", "step");
   }
 
   void range(TimeNs from, TimeNs to, const char* category, const char* name) {
@@ -51,7 +53,8 @@ class RecordedProgram {
                         .correlation = ++correlation_});
   }
   /// In each step, counted from its begin.
-  RecordedProgram& launch(TimeNs callFrom, TimeNs callTo, TimeNs from, TimeNs to, std::uint32_t queue = 1) {
+  RecordedProgram& launch(TimeNs callFrom, TimeNs callTo, TimeNs from, TimeNs to,
+                          std::uint32_t queue = 1) {
     for (TimeNs at = 0; at < steps_ * stepNs_; at += stepNs_)
       launchAt(at + callFrom, at + callTo, at + from, at + to, queue);
     return *this;
@@ -66,11 +69,13 @@ class RecordedProgram {
                        .name = out_.intern("gemm")});
   }
   RecordedProgram& sync(TimeNs from, TimeNs to) {
-    for (TimeNs at = 0; at < steps_ * stepNs_; at += stepNs_) call(at + from, at + to, "cudaStreamSynchronize");
+    for (TimeNs at = 0; at < steps_ * stepNs_; at += stepNs_)
+      call(at + from, at + to, "cudaStreamSynchronize");
     return *this;
   }
   RecordedProgram& batch(TimeNs from, TimeNs to) {
-    for (TimeNs at = 0; at < steps_ * stepNs_; at += stepNs_) range(at + from, at + to, "loader", "wait");
+    for (TimeNs at = 0; at < steps_ * stepNs_; at += stepNs_)
+      range(at + from, at + to, "loader", "wait");
     return *this;
   }
   /// In each step an epoch of one batch, which a worker begins when the program asks for it.
@@ -110,7 +115,10 @@ class RecordedProgram {
 
 /// A kernel, one on the side queue that waits for it, and one after it, which the host waits for.
 RecordedProgram& threeLaunches(RecordedProgram& program) {
-  return program.launch(100, 110, 130, 330).launch(120, 130, 340, 400, 2).launch(140, 150, 332, 380).sync(200, 410);
+  return program.launch(100, 110, 130, 330)
+      .launch(120, 130, 340, 400, 2)
+      .launch(140, 150, 332, 380)
+      .sync(200, 410);
 }
 
 TEST(ReplayModel, KnowsWhatEachPieceOfWorkWaitedFor) {
@@ -192,7 +200,8 @@ TEST(ReplayModel, AStuckLaunchWaitedForRoomInItsQueue) {
   ASSERT_NE(stuck.room, kNowhere);
   EXPECT_EQ(model->nodes[stuck.room].measuredEndNs, 1'710'000);
   EXPECT_EQ(stuck.durNs, 30'000) << "behind the wait";
-  for (std::size_t i = 0; i + 1 < model->items.size(); ++i) EXPECT_EQ(model->items[i].room, kNowhere) << i;
+  for (std::size_t i = 0; i + 1 < model->items.size(); ++i)
+    EXPECT_EQ(model->items[i].room, kNowhere) << i;
 }
 
 TEST(ReplayModel, BatchesThatCameLateHaveAPace) {
@@ -218,12 +227,14 @@ TEST(ReplayModel, EpochsOfOneBatchHaveABatchEach) {
   EXPECT_EQ(model->loader.workers, 1U);
   EXPECT_EQ(model->loader.batchNs, 290) << "all have number 0, and the worker pauses between them";
   EXPECT_EQ(model->loader.handoverNs, 10);
-  for (const HostItem& item : model->items) EXPECT_EQ(item.beginsEpoch, item.kind == HostItemKind::LoaderWait);
+  for (const HostItem& item : model->items)
+    EXPECT_EQ(item.beginsEpoch, item.kind == HostItemKind::LoaderWait);
 }
 
 TEST(ReplayModel, OneWaitInsideAnotherIsPartOfIt) {
   RecordedProgram program(5);
-  const auto model = program.launch(100, 110, 130, 330).sync(200, 410).sync(250, 400).sync(450, 460).model();
+  const auto model =
+      program.launch(100, 110, 130, 330).sync(200, 410).sync(250, 400).sync(450, 460).model();
   ASSERT_TRUE(model);
   ASSERT_EQ(model->items.size(), 15U);
   EXPECT_EQ(model->items[1].durNs, 410 - 330);

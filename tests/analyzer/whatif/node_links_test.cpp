@@ -14,10 +14,13 @@ constexpr std::int64_t kCallNs = 4'000, kDelayNs = 5'000, kGapNs = 1'000;
 
 class NodeLinksTest : public testing::Test {
  protected:
-  /// Work of one queue that a launch call returned at, which starts as a device would start it. Answers its index.
+  /// Work of one queue that a launch call returned at, which starts as a device would start it.
+  /// Answers its index.
   std::size_t launch(prof::TimeNs at, std::int64_t durNs, std::size_t queue = 0) {
     const prof::TimeNs start = std::max(at + kDelayNs, free_[queue] + kGapNs);
-    return record({.calledNs = at - kCallNs, .returnedNs = at, .startNs = start, .endNs = start + durNs}, queue);
+    return record(
+        {.calledNs = at - kCallNs, .returnedNs = at, .startNs = start, .endNs = start + durNs},
+        queue);
   }
   std::size_t record(const RecordedWork& work, std::size_t queue = 0) {
     free_[queue] = work.endNs;
@@ -64,8 +67,11 @@ TEST_F(NodeLinksTest, WorkThatHadNotReachedTheDeviceWhenTheQueueWasFreeWaitsForI
 TEST_F(NodeLinksTest, ACallThatWaitsForItsWorkDoesNotShowHowLongALaunchTakes) {
   launch(1'000'000, 50'000);
   const prof::TimeNs copyAt = free_[0] + 100'000;
-  record(
-      {.calledNs = copyAt, .returnedNs = copyAt + 30'000, .startNs = copyAt, .endNs = copyAt + 30'000, .blocks = true});
+  record({.calledNs = copyAt,
+          .returnedNs = copyAt + 30'000,
+          .startNs = copyAt,
+          .endNs = copyAt + 30'000,
+          .blocks = true});
   launch(2'000'000, 50'000);
   const std::size_t late = launch(free_[0] - 500, 50'000);
   EXPECT_EQ(linked(late).launchDelayNs, kDelayNs);
@@ -79,16 +85,20 @@ TEST_F(NodeLinksTest, WhereNoWorkWasQueuedTheGapIsThatOfUsualDevices) {
 
 TEST_F(NodeLinksTest, TheGapIsNoLongerThanTheDistanceToTheWorkBefore) {
   launch(1'000'000, 50'000);
-  const std::size_t close =
-      record({.calledNs = free_[0] - 100, .returnedNs = free_[0], .startNs = free_[0] + 300, .endNs = free_[0] + 900});
+  const std::size_t close = record({.calledNs = free_[0] - 100,
+                                    .returnedNs = free_[0],
+                                    .startNs = free_[0] + 300,
+                                    .endNs = free_[0] + 900});
   EXPECT_EQ(linked(close).queueGapNs, 300);
 }
 
 TEST_F(NodeLinksTest, WorkThatStartsWhenAnotherQueueIsDoneWaitedForThat) {
   const std::size_t other = launch(1'000'000, 400'000, 1);
   const prof::TimeNs done = free_[1];
-  const std::size_t woken =
-      record({.calledNs = 1'006'000, .returnedNs = 1'010'000, .startNs = done + 2'000, .endNs = done + 50'000});
+  const std::size_t woken = record({.calledNs = 1'006'000,
+                                    .returnedNs = 1'010'000,
+                                    .startNs = done + 2'000,
+                                    .endNs = done + 50'000});
   EXPECT_EQ(linked(woken).after, other);
   EXPECT_EQ(linked(woken).afterGapNs, 2'000);
 }

@@ -15,8 +15,9 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// A run of each sort: held up by its device, host, loader, copies, collectives, waits, a full queue, a host that does
-/// the device's work, and sleep. Batches are numbered, so that it is known how long handing one over takes.
+/// A run of each sort: held up by its device, host, loader, copies, collectives, waits, a full
+/// queue, a host that does the device's work, and sleep. Batches are numbered, so that it is known
+/// how long handing one over takes.
 const std::vector<RunPlan>& plainRuns() {
   static std::vector<RunPlan> runs{
       {.steps = 12, .operators = 12, .syncEachStep = true},
@@ -33,11 +34,13 @@ const std::vector<RunPlan>& plainRuns() {
   for (RunPlan& plan : runs) plan.batchesNumbered = true;
   return runs;
 }
-/// The last of them, whose pause and sleep lie at the end of each step, after its last launch and wait.
+/// The last of them, whose pause and sleep lie at the end of each step, after its last launch and
+/// wait.
 constexpr std::size_t kPausesAtTheEnd = 9;
 
 /// Parts of a run whose times a factor stretches.
-constexpr std::string_view kParts[]{"kernel", "host", "copy", "communication", "loader", "off-cpu", "start-delay"};
+constexpr std::string_view kParts[]{"kernel", "host",    "copy",       "communication",
+                                    "loader", "off-cpu", "start-delay"};
 
 std::string factorOf(std::string_view part, double factor) {
   return fmt::format("{}*{}", part, factor);
@@ -108,7 +111,8 @@ int expectGainsWithinTheTimeTaken(std::size_t from, std::size_t to) {
         if (!prediction.takenNsPerStep) continue;
         ++bounded;
         EXPECT_LE(prediction.gainNs(), *prediction.takenNsPerStep + 1) << factorOf(part, factor);
-        EXPECT_LE(prediction.workTakenNsPerStep, *prediction.takenNsPerStep + 1) << factorOf(part, factor);
+        EXPECT_LE(prediction.workTakenNsPerStep, *prediction.takenNsPerStep + 1)
+            << factorOf(part, factor);
       }
     }
   };
@@ -138,7 +142,8 @@ TEST(PredictionProperties, TheIntervalHoldsThePredictionAndIsNoTimeBelowZero) {
         const Prediction prediction = simulator.play(factorOf(part, factor));
         EXPECT_GE(prediction.lowNsPerStep, 0) << factorOf(part, factor);
         EXPECT_LE(prediction.lowNsPerStep, prediction.predictedNsPerStep) << factorOf(part, factor);
-        EXPECT_GE(prediction.highNsPerStep, prediction.predictedNsPerStep) << factorOf(part, factor);
+        EXPECT_GE(prediction.highNsPerStep, prediction.predictedNsPerStep)
+            << factorOf(part, factor);
         EXPECT_GE(prediction.confidence, 0) << factorOf(part, factor);
         EXPECT_LE(prediction.confidence, 0.99) << factorOf(part, factor);
       }
@@ -148,11 +153,13 @@ TEST(PredictionProperties, TheIntervalHoldsThePredictionAndIsNoTimeBelowZero) {
 
 TEST(PredictionProperties, TogetherChangesGainAsMuchAsEachAlone) {
   withEachRun([](const Analysis&, const Simulator& simulator) {
-    const std::vector<std::string> texts{"kernel*0.5", "copy*0.3", "communication*0.5", "loader*0.5"};
+    const std::vector<std::string> texts{"kernel*0.5", "copy*0.3", "communication*0.5",
+                                         "loader*0.5"};
     std::vector<Change> changes;
     for (const std::string& text : texts) changes.push_back(*parseChange(text));
     const std::int64_t all = simulator.play(changes).gainNs();
-    for (const Change& change : changes) EXPECT_GE(all, simulator.play({&change, 1}).gainNs()) << change.text();
+    for (const Change& change : changes)
+      EXPECT_GE(all, simulator.play({&change, 1}).gainNs()) << change.text();
     std::reverse(changes.begin(), changes.end());
     EXPECT_EQ(simulator.play(changes).gainNs(), all) << "their order does not matter";
   });

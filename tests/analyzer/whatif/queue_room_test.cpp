@@ -7,7 +7,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Launches 1 ns apart of work that takes 10, on one queue; the host is held back when `room` pieces wait.
+/// Launches 1 ns apart of work that takes 10, on one queue; the host is held back when `room`
+/// pieces wait.
 std::vector<QueueRoom::Launch> launchesOf(std::size_t count, std::size_t room) {
   std::vector<QueueRoom::Launch> out;
   prof::TimeNs host = 0, device = 0;

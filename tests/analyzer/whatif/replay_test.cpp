@@ -21,14 +21,19 @@ class Program {
  public:
   /// Work of `durNs` after a call of 2 ns; both begin as soon as they can.
   Program& launch(std::int64_t gapNs, std::int64_t durNs, std::size_t queue = 0) {
-    model.items.push_back({.step = step_, .gapNs = gapNs, .durNs = 2, .node = model.nodes.size(), .call = {}});
+    model.items.push_back(
+        {.step = step_, .gapNs = gapNs, .durNs = 2, .node = model.nodes.size(), .call = {}});
     model.nodes.push_back({.durNs = durNs, .queue = queue, .name = {}});
     model.queues = std::max(model.queues, queue + 1);
     return *this;
   }
   Program& sync(std::int64_t gapNs, std::int64_t durNs, std::size_t node = kNowhere) {
-    model.items.push_back(
-        {.kind = HostItemKind::Sync, .step = step_, .gapNs = gapNs, .durNs = durNs, .node = node, .call = {}});
+    model.items.push_back({.kind = HostItemKind::Sync,
+                           .step = step_,
+                           .gapNs = gapNs,
+                           .durNs = durNs,
+                           .node = node,
+                           .call = {}});
     return *this;
   }
   Program& batch(std::int64_t gapNs, std::int64_t durNs, std::int64_t periodNs = 0) {
@@ -47,7 +52,8 @@ class Program {
   DeviceNode& node() { return model.nodes.back(); }
   HostItem& item() { return model.items.back(); }
   Scenario scenario() const {
-    return {&model, model.nodes, model.items, std::vector<char>(model.nodes.size(), 0), model.loader};
+    return {&model, model.nodes, model.items, std::vector<char>(model.nodes.size(), 0),
+            model.loader};
   }
   std::vector<std::int64_t> completions() const {
     const Scenario played = scenario();
@@ -79,7 +85,8 @@ TEST(Replay, WorkersPrepareNothingOfAnEpochBeforeItBegins) {
   for (int i = 0; i < 6; ++i) program.batch(100, 0).launch(0, 10).nextStep();
   program.model.loader = {.workers = 1, .prefetch = 4, .batchNs = 60};
   const auto endOf = [&](bool ofOneBatch) {
-    for (HostItem& item : program.model.items) item.beginsEpoch = ofOneBatch && item.kind == HostItemKind::LoaderWait;
+    for (HostItem& item : program.model.items)
+      item.beginsEpoch = ofOneBatch && item.kind == HostItemKind::LoaderWait;
     Scenario scenario = program.scenario();
     scenario.pipelined = true;
     return Replay(scenario).pass().totalNs;
@@ -133,7 +140,8 @@ TEST(Replay, RemovedWorkTakesNoTimeAndHoldsNothingUp) {
   std::vector<DrawnStep::Stretch> drawn;
   Replay replay(scenario);
   replay.draw(0, 10'000, &drawn);
-  EXPECT_EQ(replay.pass().totalNs, 102 + 2 + 1'000) << "who waited for it waits for the work before it";
+  EXPECT_EQ(replay.pass().totalNs, 102 + 2 + 1'000)
+      << "who waited for it waits for the work before it";
   std::vector<std::int64_t> ends;
   for (const auto& stretch : drawn) {
     if (stretch.kind == DrawnStep::Kind::Work) ends.push_back(stretch.endNs);
@@ -168,8 +176,15 @@ TEST(Replay, BatchesComeAtTheRecordedPace) {
   ready.batch(10, 3).nextStep().batch(20, 4);
   EXPECT_THAT(ready.completions(), ElementsAre(13, 37)) << "handed over in their time";
   Program late;
-  late.batch(10, 90, 100).nextStep().batch(20, 80, 100).nextStep().batch(150, 5, 100).nextStep().batch(0, 1, 100);
-  // The pace counts from the first; a consumer that comes later than a batch is ready takes it at once.
+  late.batch(10, 90, 100)
+      .nextStep()
+      .batch(20, 80, 100)
+      .nextStep()
+      .batch(150, 5, 100)
+      .nextStep()
+      .batch(0, 1, 100);
+  // The pace counts from the first; a consumer that comes later than a batch is ready takes it at
+  // once.
   EXPECT_THAT(late.completions(), ElementsAre(100, 200, 350, 450));
 }
 
@@ -185,16 +200,19 @@ TEST(Replay, WorkersPrepareSideBySideAndNoFurtherAheadThanAllowed) {
     std::uint32_t workers, prefetch;
     std::int64_t batchNs, gapNs, paceNs;
   };
-  // The pace is that of the slowest: of the consumer, of the workers, or of batches that may begin so far ahead.
+  // The pace is that of the slowest: of the consumer, of the workers, or of batches that may begin
+  // so far ahead.
   for (const Case& one :
-       {Case{1, 2, 100, 10, 100}, Case{2, 2, 100, 10, 50}, Case{4, 2, 100, 10, 25}, Case{4, 2, 100, 60, 65},
-        Case{20, 2, 100, 10, 15}, Case{1, 1, 100, 10, 105}, Case{4, 1, 100, 6, 27}}) {
+       {Case{1, 2, 100, 10, 100}, Case{2, 2, 100, 10, 50}, Case{4, 2, 100, 10, 25},
+        Case{4, 2, 100, 60, 65}, Case{20, 2, 100, 10, 15}, Case{1, 1, 100, 10, 105},
+        Case{4, 1, 100, 6, 27}}) {
     Program program;
     for (int i = 0; i < 200; ++i) program.batch(one.gapNs, 0).nextStep();
     program.batch(one.gapNs, 0);
     Scenario scenario = program.scenario();
     scenario.pipelined = true;
-    scenario.loader = {.workers = one.workers, .prefetch = one.prefetch, .batchNs = one.batchNs, .handoverNs = 5};
+    scenario.loader = {
+        .workers = one.workers, .prefetch = one.prefetch, .batchNs = one.batchNs, .handoverNs = 5};
     const std::vector<std::int64_t> at = Replay(scenario).pass().atNs;
     EXPECT_NEAR(static_cast<double>(at[200] - at[100]), static_cast<double>(100 * one.paceNs), 100)
         << one.workers << " workers, " << one.gapNs;
@@ -214,7 +232,8 @@ TEST(Replay, HandingABatchOverLastsAsLongAsRecorded) {
     for (HostItem& item : program.model.items) item.gapNs = 5;
     EXPECT_EQ(pace(program.completions()), handsOver ? 35 : 50) << "a busy worker keeps its pace";
     for (HostItem& item : program.model.items) item.durNs = 1;
-    EXPECT_EQ(pace(program.completions()), handsOver ? 10 : 50) << "no faster than batches are prepared";
+    EXPECT_EQ(pace(program.completions()), handsOver ? 10 : 50)
+        << "no faster than batches are prepared";
   }
 }
 
@@ -229,7 +248,8 @@ TEST(Replay, WorkersThatComputeShareTheCoresWithTheTraining) {
   scenario.pipelined = true;
   scenario.loader = {.workers = 50, .batchNs = 1'000, .cpuShare = 1};
   EXPECT_EQ(replayUnshared(scenario), 100);
-  EXPECT_NEAR(static_cast<double>(replay(scenario)), 550, 60) << "a batch and 100 ns of the host on two cores";
+  EXPECT_NEAR(static_cast<double>(replay(scenario)), 550, 60)
+      << "a batch and 100 ns of the host on two cores";
   scenario.loader.cpuShare = 0;
   EXPECT_EQ(replay(scenario), 100) << "workers that wait need no core";
   scenario.loader.cpuShare = 1;
@@ -251,14 +271,16 @@ TEST(Replay, ADrawnWindowHoldsWhatLiesInIt) {
     for (const auto& one : stretches) out.emplace_back(one.kind, one.startNs, one.endNs, one.queue);
     return out;
   };
-  // Work is drawn as it is launched, in front of the call. The host waits from 22 to 116, and for a batch from 122 on.
+  // Work is drawn as it is launched, in front of the call. The host waits from 22 to 116, and for a
+  // batch from 122 on.
   using Row = std::tuple<Kind, std::int64_t, std::int64_t, std::size_t>;
   EXPECT_THAT(drawn(0, 1'000),
-              ElementsAre(Row(Kind::Host, 0, 10, 0), Row(Kind::Work, 12, 112, 0), Row(Kind::Host, 10, 17, 0),
-                          Row(Kind::Work, 19, 39, 1), Row(Kind::Host, 17, 22, 0), Row(Kind::SyncWait, 22, 116, 0),
+              ElementsAre(Row(Kind::Host, 0, 10, 0), Row(Kind::Work, 12, 112, 0),
+                          Row(Kind::Host, 10, 17, 0), Row(Kind::Work, 19, 39, 1),
+                          Row(Kind::Host, 17, 22, 0), Row(Kind::SyncWait, 22, 116, 0),
                           Row(Kind::Host, 116, 122, 0), Row(Kind::LoaderWait, 122, 131, 0)));
-  EXPECT_THAT(drawn(30, 50),
-              ElementsAre(Row(Kind::Work, 0, 20, 0), Row(Kind::Work, 0, 9, 1), Row(Kind::SyncWait, 0, 20, 0)));
+  EXPECT_THAT(drawn(30, 50), ElementsAre(Row(Kind::Work, 0, 20, 0), Row(Kind::Work, 0, 9, 1),
+                                         Row(Kind::SyncWait, 0, 20, 0)));
   EXPECT_TRUE(drawn(500, 600).empty());
 }
 

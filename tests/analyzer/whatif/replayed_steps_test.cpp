@@ -14,7 +14,8 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Steps of 10 ns, one behind the other: 's' is a steady one, 'w' one of the warm-up, 'p' a plain one.
+/// Steps of 10 ns, one behind the other: 's' is a steady one, 'w' one of the warm-up, 'p' a plain
+/// one.
 ReplayedSteps replayed(std::string_view kinds) {
   Analysis analysis;
   for (const char kind : kinds) {

@@ -28,7 +28,8 @@ TEST(TypicalStep, IsTheMedianOfRunsOfSteps) {
   // Every second step is long: each run of four has two of them.
   for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = i % 2 == 0 ? 100 : 300;
   EXPECT_EQ(ofLengths(lengths).typicalNs(), 200);
-  EXPECT_EQ(ofLengths({7, 7, 7, 11, 11, 11, 11, 11}).typicalNs(), 11 - 1) << "of 9, 10, 11 and 11 the lower middle one";
+  EXPECT_EQ(ofLengths({7, 7, 7, 11, 11, 11, 11, 11}).typicalNs(), 11 - 1)
+      << "of 9, 10, 11 and 11 the lower middle one";
 }
 
 TEST(TypicalStep, OfFewStepsIsTheirMean) {
@@ -44,10 +45,10 @@ TEST(TypicalStep, ARunHoldsWholeRoundsOfWorkers) {
     bool serial;
     std::size_t steps, length;
   };
-  for (const Case& one :
-       {Case{0, true, 100, 4}, Case{0, false, 100, 4}, Case{1, false, 100, 4}, Case{2, false, 100, 4},
-        Case{3, false, 100, 6}, Case{4, false, 100, 4}, Case{5, false, 100, 5}, Case{16, false, 100, 16},
-        Case{16, true, 100, 4}, Case{16, false, 20, 10}, Case{16, false, 5, 4}, Case{3, false, 0, 4}}) {
+  for (const Case& one : {Case{0, true, 100, 4}, Case{0, false, 100, 4}, Case{1, false, 100, 4},
+                          Case{2, false, 100, 4}, Case{3, false, 100, 6}, Case{4, false, 100, 4},
+                          Case{5, false, 100, 5}, Case{16, false, 100, 16}, Case{16, true, 100, 4},
+                          Case{16, false, 20, 10}, Case{16, false, 5, 4}, Case{3, false, 0, 4}}) {
     LoaderModel loader;
     loader.workers = one.workers;
     loader.serial = one.serial;
@@ -66,7 +67,8 @@ TEST(TypicalStep, NoiseIsTheSpreadOfTheRuns) {
   EXPECT_GT(stepNoise(ofLengths(wide)), 5 * stepNoise(ofLengths(narrow)));
   std::vector<std::int64_t> longer = wide;
   longer.insert(longer.end(), wide.begin(), wide.end());
-  EXPECT_LT(stepNoise(ofLengths(longer)), stepNoise(ofLengths(wide))) << "more steps are known better";
+  EXPECT_LT(stepNoise(ofLengths(longer)), stepNoise(ofLengths(wide)))
+      << "more steps are known better";
 }
 
 /// Steps with one launch each, of that gap and work.
@@ -83,11 +85,13 @@ Simulator::Model ofSteps(const std::vector<std::pair<std::int64_t, std::int64_t>
 }
 
 TEST(SteadyProgram, LevelsStepsThatAreAlike) {
-  const std::vector<std::pair<std::int64_t, std::int64_t>> steps{{100, 50}, {100, 50}, {100, 50}, {100, 50}, {100, 50},
-                                                                 {100, 50}, {900, 20}, {100, 50}, {100, 50}, {100, 50}};
+  const std::vector<std::pair<std::int64_t, std::int64_t>> steps{
+      {100, 50}, {100, 50}, {100, 50}, {100, 50}, {100, 50},
+      {100, 50}, {900, 20}, {100, 50}, {100, 50}, {100, 50}};
   Simulator::Model model = ofSteps(steps);
   SteadyProgram steady = steadyProgram(model);
-  EXPECT_EQ(steady.items[0].gapNs, 104) << "4 of 7 runs of four steps hold the stall, which may explain 4 %";
+  EXPECT_EQ(steady.items[0].gapNs, 104)
+      << "4 of 7 runs of four steps hold the stall, which may explain 4 %";
   EXPECT_EQ(steady.items[6].gapNs, 104);
   EXPECT_EQ(steady.nodes[6].durNs, 50);
   EXPECT_EQ(model.items[6].gapNs, 900) << "the recorded program stays";
@@ -97,8 +101,16 @@ TEST(SteadyProgram, LevelsStepsThatAreAlike) {
 }
 
 TEST(SteadyProgram, OtherProgramsExplainMore) {
-  Simulator::Model model = ofSteps(
-      {{100, 50}, {100, 50}, {100, 50}, {100, 50}, {100, 50}, {100, 50}, {900, 50}, {100, 50}, {100, 50}, {100, 50}});
+  Simulator::Model model = ofSteps({{100, 50},
+                                    {100, 50},
+                                    {100, 50},
+                                    {100, 50},
+                                    {100, 50},
+                                    {100, 50},
+                                    {900, 50},
+                                    {100, 50},
+                                    {100, 50},
+                                    {100, 50}});
   model.lostShare = 0.5;
   const SteadyProgram steady = steadyProgram(model);
   EXPECT_EQ(steady.items[0].gapNs, 200) << "who gets half of the cores takes twice as long";
@@ -121,8 +133,16 @@ TEST(SteadyProgram, LeavesFewStepsAndOtherKindsAsTheyAre) {
 
 TEST(SteadyProgram, KnowsHowQuickWarmWorkIs) {
   // Two in ten steps are as quick as 80 ns, the others take 100.
-  Simulator::Model model = ofSteps(
-      {{10, 100}, {10, 80}, {10, 100}, {10, 100}, {10, 100}, {10, 100}, {10, 80}, {10, 100}, {10, 100}, {10, 100}});
+  Simulator::Model model = ofSteps({{10, 100},
+                                    {10, 80},
+                                    {10, 100},
+                                    {10, 100},
+                                    {10, 100},
+                                    {10, 100},
+                                    {10, 80},
+                                    {10, 100},
+                                    {10, 100},
+                                    {10, 100}});
   EXPECT_DOUBLE_EQ(steadyProgram(model).nodes[0].warmShare, 0.8);
   // A share of 0.2 lost to others explains as much.
   model.lostShare = 0.2;

@@ -16,7 +16,8 @@ TEST(WhatIf, UnchangedReplayReproducesTheMeasuredStep) {
         RunPlan{.batchNs = 30'000'000, .workers = 1}, RunPlan{.operators = 200, .kernelNs = 3'000},
         RunPlan{.pageableCopyNs = 2'000'000}, RunPlan{.ranks = 2, .collectiveNs = 3'000'000}}) {
     const Prediction prediction = play(plan, "host*1");
-    EXPECT_NEAR(static_cast<double>(prediction.baseNsPerStep), static_cast<double>(prediction.measuredNsPerStep),
+    EXPECT_NEAR(static_cast<double>(prediction.baseNsPerStep),
+                static_cast<double>(prediction.measuredNsPerStep),
                 0.02 * static_cast<double>(prediction.measuredNsPerStep));
     EXPECT_EQ(prediction.gainNs(), 0);
   }
@@ -24,7 +25,8 @@ TEST(WhatIf, UnchangedReplayReproducesTheMeasuredStep) {
 
 TEST(WhatIf, PartsThatCannotBeChosenAreRefused) {
   EXPECT_THAT(parseChange("call*0").error().message, testing::HasSubstr("name which calls"));
-  EXPECT_THAT(parseChange("host:name*0").error().message, testing::HasSubstr("host has no names to choose from"));
+  EXPECT_THAT(parseChange("host:name*0").error().message,
+              testing::HasSubstr("host has no names to choose from"));
   EXPECT_THAT(parseChange("batch*0").error().message, testing::HasSubstr("above 0"));
   EXPECT_THAT(parseChange("repeats=on").error().message, testing::HasSubstr("it can be: joined"));
 }
@@ -47,13 +49,14 @@ TEST(WhatIf, ACpuThatNoLongerWaitsComputesAsInItsQuickestSteps) {
   });
   RunPlan fixed = slow;
   fixed.workers = 6;
-  EXPECT_NEAR(static_cast<double>(play(slow, "loader.workers=6").predictedNsPerStep), measured(fixed),
-              0.05 * measured(fixed));
+  EXPECT_NEAR(static_cast<double>(play(slow, "loader.workers=6").predictedNsPerStep),
+              measured(fixed), 0.05 * measured(fixed));
   // Where batches are computed nothing sleeps.
   RunPlan computing = slow;
   computing.loaderSleeps = false;
   computing.loaderComputes = true;
-  EXPECT_GT(static_cast<double>(play(computing, "loader.workers=6").predictedNsPerStep), 1.1 * measured(fixed));
+  EXPECT_GT(static_cast<double>(play(computing, "loader.workers=6").predictedNsPerStep),
+            1.1 * measured(fixed));
 }
 
 TEST(WhatIf, WhatOtherProgramsTookOfTheCoresIsNotPromised) {
@@ -71,9 +74,11 @@ TEST(WhatIf, AThreadThatWaitsAMomentAsItIsWokenLosesNothingToOthers) {
     plan.wanted = 0.08;
   });
   const Prediction prediction = play(slow, "loader.workers=6");
-  EXPECT_THAT(prediction.notes, testing::Not(testing::Contains(testing::HasSubstr("other programs"))));
+  EXPECT_THAT(prediction.notes,
+              testing::Not(testing::Contains(testing::HasSubstr("other programs"))));
   slow.wanted = 0.8;
-  EXPECT_THAT(play(slow, "loader.workers=6").notes, testing::Contains(testing::HasSubstr("other programs took 10 %")));
+  EXPECT_THAT(play(slow, "loader.workers=6").notes,
+              testing::Contains(testing::HasSubstr("other programs took 10 %")));
 }
 
 TEST(WhatIf, AWaitThatGoesWarmsACpuByNoMoreThanItself) {
@@ -90,7 +95,8 @@ TEST(WhatIf, AWaitThatGoesWarmsACpuByNoMoreThanItself) {
 
 TEST(WhatIf, SaysWhenNothingRecordedWouldChange) {
   const RunPlan plan{.steps = 30, .syncEachStep = true};
-  for (const char* change : {"conv_bias=off", "kernel:nosuchkernel*0.5", "zero_grad=none", "overlap=on"}) {
+  for (const char* change :
+       {"conv_bias=off", "kernel:nosuchkernel*0.5", "zero_grad=none", "overlap=on"}) {
     const Prediction prediction = play(plan, change);
     EXPECT_FALSE(prediction.touched) << change;
     EXPECT_EQ(prediction.gainNs(), 0) << change;
@@ -98,7 +104,8 @@ TEST(WhatIf, SaysWhenNothingRecordedWouldChange) {
     // Knowing nothing is no certainty.
     EXPECT_LT(prediction.lowNsPerStep, prediction.predictedNsPerStep) << change;
     EXPECT_GT(prediction.highNsPerStep, prediction.predictedNsPerStep) << change;
-    ASSERT_EQ(prediction.notes.size(), change == std::string_view("overlap=on") ? 2U : 1U) << change;
+    ASSERT_EQ(prediction.notes.size(), change == std::string_view("overlap=on") ? 2U : 1U)
+        << change;
     EXPECT_THAT(prediction.notes.back(), testing::HasSubstr("lacuna diff")) << change;
   }
 }
@@ -109,7 +116,8 @@ TEST(KernelChange, HalvesAStepWhoseHostWaitsForRoomInTheQueue) {
   const double step = measured(plan);
   EXPECT_NEAR(step, 41 * 100'000, 0.1 * step);
   double before = 0;
-  for (const auto& [change, share] : {std::pair("kernel*0.5", 0.49), {"kernel*0.2", 0.79}, {"kernel*0.1", 0.8}}) {
+  for (const auto& [change, share] :
+       {std::pair("kernel*0.5", 0.49), {"kernel*0.2", 0.79}, {"kernel*0.1", 0.8}}) {
     EXPECT_GE(gain(plan, change), std::max(before, (share - 0.03) * step)) << change;
     before = gain(plan, change);
   }
@@ -118,13 +126,18 @@ TEST(KernelChange, HalvesAStepWhoseHostWaitsForRoomInTheQueue) {
 
 TEST(KernelChange, ShortensTheWorkThatTheCallerExecutes) {
   // As PyTorch runs on a CPU: operators of 100 µs with 10 µs of Python between.
-  const RunPlan plan{
-      .steps = 20, .operators = 40, .operatorNs = 10'000, .kernelNs = 100'000, .cpuDevice = true, .callerWorks = true};
+  const RunPlan plan{.steps = 20,
+                     .operators = 40,
+                     .operatorNs = 10'000,
+                     .kernelNs = 100'000,
+                     .cpuDevice = true,
+                     .callerWorks = true};
   const double step = measured(plan);
   const double work = 41 * 100'000;  // with the optimizer's
   EXPECT_NEAR(gain(plan, "kernel*0.5"), work / 2, 0.02 * step);
   EXPECT_NEAR(gain(plan, "kernel*0"), work, 0.02 * step);
-  EXPECT_NEAR(gain(plan, "host*0"), step - work, 0.05 * step) << "the device's work is none of the host's";
+  EXPECT_NEAR(gain(plan, "host*0"), step - work, 0.05 * step)
+      << "the device's work is none of the host's";
   EXPECT_NEAR(gain(plan, "call:cudaLaunchKernel*0"), 0, 0.01 * step)
       << "a call that does the work does it all the same";
 }
@@ -132,13 +145,18 @@ TEST(KernelChange, ShortensTheWorkThatTheCallerExecutes) {
 StepPath pathOf(const RunPlan& plan) {
   const Analysis analysis = analysed(plan);
   EXPECT_NEAR(static_cast<double>(analysis.of<CriticalPaths>().mean.totalNs()),
-              static_cast<double>(analysis.meanStepNs()), 0.1 * static_cast<double>(analysis.meanStepNs()));
+              static_cast<double>(analysis.meanStepNs()),
+              0.1 * static_cast<double>(analysis.meanStepNs()));
   return analysis.of<CriticalPaths>().mean;
 }
 
 TEST(CriticalPath, OfACpuWhoseCallersWorkIsThatWork) {
-  const RunPlan plan{
-      .steps = 20, .operators = 20, .operatorNs = 10'000, .kernelNs = 100'000, .cpuDevice = true, .callerWorks = true};
+  const RunPlan plan{.steps = 20,
+                     .operators = 20,
+                     .operatorNs = 10'000,
+                     .kernelNs = 100'000,
+                     .cpuDevice = true,
+                     .callerWorks = true};
   const StepPath path = analysed(plan).of<CriticalPaths>().mean;
   EXPECT_GE(path.computeNs, 20 * 100'000) << "what is computed is no other work of the host";
   EXPECT_GT(path.hostNs, 0);
@@ -160,7 +178,8 @@ TEST(CriticalPath, IsWhatBindsTheStep) {
 std::int64_t drawn(const DrawnStep& step, DrawnStep::Kind kind) {
   std::int64_t sum = 0;
   for (const auto& stretch : step.stretches) {
-    EXPECT_TRUE(stretch.startNs >= 0 && stretch.startNs < stretch.endNs && stretch.endNs <= step.durNs);
+    EXPECT_TRUE(stretch.startNs >= 0 && stretch.startNs < stretch.endNs &&
+                stretch.endNs <= step.durNs);
     if (stretch.kind == DrawnStep::Kind::Work) {
       EXPECT_LT(stretch.queue, step.queues);
     }
@@ -170,7 +189,8 @@ std::int64_t drawn(const DrawnStep& step, DrawnStep::Kind kind) {
 }
 
 TEST(WhatIf, ADrawnStepIsTheTypicalOne) {
-  const Analysis analysis = analysed({.steps = 40, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true});
+  const Analysis analysis =
+      analysed({.steps = 40, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true});
   const auto simulator = Simulator::create(analysis);
   ASSERT_TRUE(simulator);
   const Change change = *parseChange("loader.workers=4");
@@ -191,18 +211,21 @@ TEST(WhatIf, ADrawnStepIsTheTypicalOne) {
   }
   // One thread: what it does and waits for follow each other.
   std::int64_t host = 0;
-  for (const auto kind : {DrawnStep::Kind::Host, DrawnStep::Kind::LoaderWait, DrawnStep::Kind::SyncWait})
+  for (const auto kind :
+       {DrawnStep::Kind::Host, DrawnStep::Kind::LoaderWait, DrawnStep::Kind::SyncWait})
     host += drawn(after, kind);
   EXPECT_LE(host, after.durNs);
 }
 
 TEST(WhatIf, BadChangesAreNamed) {
   EXPECT_THAT(parseChange("fuse=banana").error().message, testing::HasSubstr("it can be: on, off"));
-  for (const char* text : {"fuse=on", "amp=bf16", "zero_grad=none", "allocator=cached", "debug=off", "host*1000"})
+  for (const char* text :
+       {"fuse=on", "amp=bf16", "zero_grad=none", "allocator=cached", "debug=off", "host*1000"})
     EXPECT_TRUE(parseChange(text)) << text;
-  for (const char* text : {"", "loader.workers", "loader.workers=many", "loader.workers=0", "colour=red", "kernel*x",
-                           "sky*0.5", "amp=", "host*nan", "host*inf", "host*-1", "kernel:gemm*1e300", "fuse=banana",
-                           "loader.workers=2.5", "allocator=off"}) {
+  for (const char* text :
+       {"", "loader.workers", "loader.workers=many", "loader.workers=0", "colour=red", "kernel*x",
+        "sky*0.5", "amp=", "host*nan", "host*inf", "host*-1", "kernel:gemm*1e300", "fuse=banana",
+        "loader.workers=2.5", "allocator=off"}) {
     const auto change = parseChange(text);
     ASSERT_FALSE(change) << text;
     EXPECT_THAT(change.error().message, testing::HasSubstr("'" + std::string(text) + "'"));

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws a generated trace through a scripted sweep of zooms, pans and scrolls at 1920×1080 and reports what a frame
-// costs, next to a renderer that walks over every visible event.
+// Draws a generated trace through a scripted sweep of zooms, pans and scrolls at 1920×1080 and
+// reports what a frame costs, next to a renderer that walks over every visible event.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -78,26 +78,31 @@ struct Costs {
   }
   static double at(std::vector<double> v, double share) {
     std::sort(v.begin(), v.end());
-    return v[std::min(v.size() - 1, static_cast<std::size_t>(share * static_cast<double>(v.size())))];
+    return v[std::min(v.size() - 1,
+                      static_cast<std::size_t>(share * static_cast<double>(v.size())))];
   }
 };
 
-/// Threads with nested ranges, queues with kernels and counters, in bursts and lulls, in time order. `stretch` makes
-/// all of it last longer.
+/// Threads with nested ranges, queues with kernels and counters, in bursts and lulls, in time
+/// order. `stretch` makes all of it last longer.
 class Generator {
  public:
   Generator(prof::Writer& writer, prof::TimeNs stretch) : writer_(writer), stretch_(stretch) {
     for (int i = 0; i < 400; ++i) {
       names_.push_back(writer.intern(fmt::format("operator_{}_{}", "abcdefghij"[i % 10], i)));
     }
-    writer.append(prof::Process{.id = prof::ProcessId(1), .osPid = 1, .name = writer.intern("train"), .rank = -1});
+    writer.append(prof::Process{
+        .id = prof::ProcessId(1), .osPid = 1, .name = writer.intern("train"), .rank = -1});
     for (std::uint32_t t = 1; t <= kThreads; ++t) {
-      writer.append(prof::Thread{.id = prof::ThreadId(t), .process = prof::ProcessId(1), .osTid = t});
+      writer.append(
+          prof::Thread{.id = prof::ThreadId(t), .process = prof::ProcessId(1), .osTid = t});
     }
     writer.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
     for (std::uint32_t q = 1; q <= kQueues; ++q) {
-      writer.append(prof::Queue{
-          .id = prof::QueueId(q), .device = prof::DeviceId(1), .process = prof::ProcessId(1), .nativeId = q});
+      writer.append(prof::Queue{.id = prof::QueueId(q),
+                                .device = prof::DeviceId(1),
+                                .process = prof::ProcessId(1),
+                                .nativeId = q});
     }
     for (std::uint32_t c = 1; c <= kCounters; ++c) {
       const bool ofDevice = c % 2 == 0;
@@ -114,7 +119,8 @@ class Generator {
   }
 
  private:
-  /// In each slice of time every thread opens a nest of ranges, every queue runs a few kernels, counters change.
+  /// In each slice of time every thread opens a nest of ranges, every queue runs a few kernels,
+  /// counters change.
   void addSlices() {
     ranges_.clear();
     kernels_.clear();
@@ -130,7 +136,9 @@ class Generator {
       }
       for (std::uint32_t c = 1; c <= kCounters; ++c) {
         const double value = (lull ? 10 : 70) + static_cast<double>(random_() % 30);
-        samples_.push({.timeNs = now_ + static_cast<prof::TimeNs>(c), .track = prof::TrackId(c), .value = value});
+        samples_.push({.timeNs = now_ + static_cast<prof::TimeNs>(c),
+                       .track = prof::TrackId(c),
+                       .value = value});
       }
       now_ += length;
     }
@@ -181,8 +189,8 @@ prof::Status generate(const std::filesystem::path& path, std::uint64_t events) {
   return writer->finish();
 }
 
-/// A file that grows by 100,000 events, a second of them, at a time: the cost of a check when it is small and when it
-/// is large, beside opening it anew.
+/// A file that grows by 100,000 events, a second of them, at a time: the cost of a check when it is
+/// small and when it is large, beside opening it anew.
 void following(const std::filesystem::path& folder) {
   const auto path = folder / "bench_following.lcn";
   auto writer = prof::Writer::create(path);
@@ -199,7 +207,8 @@ void following(const std::filesystem::path& folder) {
       const double begin = wallMs();
       const auto store = follower.poll();
       const bool laidOut = store.ok() && *store && live.layOut(**store).ok();
-      if (laidOut && i > 0) times.push_back(wallMs() - begin);  // the first also lays out what came before
+      if (laidOut && i > 0)
+        times.push_back(wallMs() - begin);  // the first also lays out what came before
     }
     return times.empty() ? 0.0 : Costs::at(times, 0.5);
   };
@@ -237,7 +246,8 @@ struct Frame {
   double scrolled = 0;  ///< 0: the topmost rows, 1: the lowest
 };
 
-/// Zoom from the whole trace to microseconds at three places; at ten depths pan there, and scroll the rows down.
+/// Zoom from the whole trace to microseconds at three places; at ten depths pan there, and scroll
+/// the rows down.
 std::vector<Frame> sweep(const Viewport& full) {
   std::vector<Frame> frames;
   double scrolled = 0;
@@ -266,13 +276,14 @@ double linearScanMs(const Trace& trace, const Viewport& view, int width) {
     for (const auto& track : group.tracks) {
       for (const auto& lane : track.lanes) {
         std::fill(busy.begin(), busy.end(), 0.0F);
-        for (std::size_t i = lane.lowerBound(view.startNs()); i < lane.size() && lane.startNs(i) < view.endNs(); ++i) {
+        for (std::size_t i = lane.lowerBound(view.startNs());
+             i < lane.size() && lane.startNs(i) < view.endNs(); ++i) {
           const double from = static_cast<double>(lane.startNs(i) - view.startNs()) / npp;
           const double to = from + static_cast<double>(lane.durNs(i)) / npp;
           for (auto x = static_cast<std::ptrdiff_t>(std::max(0.0, from));
                x <= static_cast<std::ptrdiff_t>(to) && x < width; ++x) {
-            busy[static_cast<std::size_t>(x)] +=
-                static_cast<float>(std::min(to, static_cast<double>(x + 1)) - std::max(from, static_cast<double>(x)));
+            busy[static_cast<std::size_t>(x)] += static_cast<float>(
+                std::min(to, static_cast<double>(x + 1)) - std::max(from, static_cast<double>(x)));
           }
         }
         sink += busy[busy.size() / 2];
@@ -282,7 +293,8 @@ double linearScanMs(const Trace& trace, const Viewport& view, int width) {
   return threadMs() - begin + sink * 1e-300;
 }
 
-/// Pixels of all lanes that a walk over every event finds occupied and the picture's query leaves blank.
+/// Pixels of all lanes that a walk over every event finds occupied and the picture's query leaves
+/// blank.
 std::uint64_t blankPixels(const Trace& trace, const Viewport& view, int width) {
   const analyzer::PixelGrid grid{view.startNs(), view.nsPerPixel(width), width};
   std::vector<char> occupied(static_cast<std::size_t>(width));
@@ -292,12 +304,14 @@ std::uint64_t blankPixels(const Trace& trace, const Viewport& view, int width) {
     for (const auto& track : group.tracks) {
       for (const auto& lane : track.lanes) {
         std::fill(occupied.begin(), occupied.end(), 0);
-        for (std::size_t i = lane.lowerBound(view.startNs()); i < lane.size() && lane.startNs(i) < view.endNs(); ++i) {
-          const auto from = static_cast<std::ptrdiff_t>(
-              std::max(0.0, static_cast<double>(lane.startNs(i) - view.startNs()) / grid.nsPerPixel));
+        for (std::size_t i = lane.lowerBound(view.startNs());
+             i < lane.size() && lane.startNs(i) < view.endNs(); ++i) {
+          const auto from = static_cast<std::ptrdiff_t>(std::max(
+              0.0, static_cast<double>(lane.startNs(i) - view.startNs()) / grid.nsPerPixel));
           const auto last = std::max(lane.startNs(i), lane.endNs(i) - 1) - view.startNs();
           const auto to = static_cast<std::ptrdiff_t>(static_cast<double>(last) / grid.nsPerPixel);
-          for (std::ptrdiff_t x = from; x <= to && x < width; ++x) occupied[static_cast<std::size_t>(x)] = 1;
+          for (std::ptrdiff_t x = from; x <= to && x < width; ++x)
+            occupied[static_cast<std::size_t>(x)] = 1;
         }
         lane.query(grid, cells);
         for (std::size_t x = 0; x < cells.size(); ++x) blank += occupied[x] && !cells[x].occupied();
@@ -307,8 +321,8 @@ std::uint64_t blankPixels(const Trace& trace, const Viewport& view, int width) {
   return blank;
 }
 
-/// Time for which the GUI's thread is held up by a table of 35 million rows: shown, sorted, filtered, scrolled to its
-/// end.
+/// Time for which the GUI's thread is held up by a table of 35 million rows: shown, sorted,
+/// filtered, scrolled to its end.
 void tableStalls() {
   constexpr std::size_t kRows = 35'000'000;
   TableModel model;
@@ -364,7 +378,8 @@ void tableStalls() {
   report("gui.table_35m_scroll_stall_ms", longest, "ms");
 }
 
-int runSize(const std::filesystem::path& folder, std::uint64_t events, const std::string& tag, bool last) {
+int runSize(const std::filesystem::path& folder, std::uint64_t events, const std::string& tag,
+            bool last) {
   const auto path = folder / ("bench_" + tag + ".lcn");
   if (!std::filesystem::exists(path)) {
     fmt::print(stderr, "generating {} events: {}\n", events, path.string());
@@ -373,7 +388,8 @@ int runSize(const std::filesystem::path& folder, std::uint64_t events, const std
       return 1;
     }
   }
-  // Laying the tracks out, as `lacuna run` does after a recording; a process of its own keeps its memory apart.
+  // Laying the tracks out, as `lacuna run` does after a recording; a process of its own keeps its
+  // memory apart.
   fflush(nullptr);
   if (const pid_t child = fork(); child == 0) {
     const double begin = wallMs();
@@ -403,8 +419,8 @@ int runSize(const std::filesystem::path& folder, std::uint64_t events, const std
   QImage screen(1920, 1080, QImage::Format_RGB32);
   view.render(&screen);
   report("gui.first_picture_s_" + tag, (wallMs() - opened) / 1e3, "s");
-  report("gui.blank_pixels_" + tag, static_cast<double>(blankPixels(**trace, view.viewport(), view.canvasWidth())),
-         "pixels");
+  report("gui.blank_pixels_" + tag,
+         static_cast<double>(blankPixels(**trace, view.viewport(), view.canvasWidth())), "pixels");
   report("gui.events_" + tag, static_cast<double>((*trace)->tracks->events), "events");
 
   auto* const rows = view.findChild<QScrollBar*>();
@@ -432,7 +448,8 @@ int runSize(const std::filesystem::path& folder, std::uint64_t events, const std
   for (int i = 0; i < 200; ++i) {
     const QPointF at(300 + i * 7, 60 + i * 3);
     hovers.measure([&] {
-      QMouseEvent move(QEvent::MouseMove, at, view.mapToGlobal(at), Qt::NoButton, Qt::NoButton, Qt::NoModifier);
+      QMouseEvent move(QEvent::MouseMove, at, view.mapToGlobal(at), Qt::NoButton, Qt::NoButton,
+                       Qt::NoModifier);
       QApplication::sendEvent(&view, &move);
       QApplication::processEvents();  // paints what has become stale, and no more
     });
@@ -471,14 +488,19 @@ int main(int argc, char** argv) {
     } else if (argument == "10m" || argument == "100m" || argument == "1m") {
       sizes.push_back(argument);
     } else {
-      fmt::print(stderr, "usage: bench_gui [--json] [--data=FOLDER] [1m|10m|100m …]   (default: 10m 100m)\n");
+      fmt::print(
+          stderr,
+          "usage: bench_gui [--json] [--data=FOLDER] [1m|10m|100m …]   (default: 10m 100m)\n");
       return argument == "--help" ? 0 : 2;
     }
   }
   if (sizes.empty()) sizes = {"10m", "100m"};
   for (const std::string& size : sizes) {
-    const std::uint64_t events = size == "1m" ? 1'000'000 : size == "10m" ? 10'000'000 : 100'000'000;
-    if (const int status = runSize(folder, events, size, size == sizes.back()); status != 0) return status;
+    const std::uint64_t events = size == "1m"    ? 1'000'000
+                                 : size == "10m" ? 10'000'000
+                                                 : 100'000'000;
+    if (const int status = runSize(folder, events, size, size == sizes.back()); status != 0)
+      return status;
   }
   tableStalls();
   following(folder);

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Throughput of data loaders over the number of their workers, threads and processes, on examples that wait (storage)
-/// and on ones that compute (decoding). All are measured in turns, and held against loading on the training thread and
-/// against what the workers could do at best.
+/// Throughput of data loaders over the number of their workers, threads and processes, on examples
+/// that wait (storage) and on ones that compute (decoding). All are measured in turns, and held
+/// against loading on the training thread and against what the workers could do at best.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -31,7 +31,8 @@ bool gJson = false;
 
 void print(const std::string& name, double value, const char* unit) {
   if (gJson) {
-    std::printf("{\"name\": \"loader.%s\", \"value\": %.6g, \"unit\": \"%s\"}\n", name.c_str(), value, unit);
+    std::printf("{\"name\": \"loader.%s\", \"value\": %.6g, \"unit\": \"%s\"}\n", name.c_str(),
+                value, unit);
   } else {
     std::printf("loader.%-36s %10.4g %s\n", name.c_str(), value, unit);
   }
@@ -39,7 +40,8 @@ void print(const std::string& name, double value, const char* unit) {
 }
 
 double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -63,16 +65,18 @@ std::uint64_t productsOfAnExample() {
     keep = compute(keep, kTried);
     best = std::min(best, secondsSince(start));
   }
-  return static_cast<std::uint64_t>(kTried * std::chrono::duration<double>(kExample).count() / best);
+  return static_cast<std::uint64_t>(kTried * std::chrono::duration<double>(kExample).count() /
+                                    best);
 }
 
 template <class Make>
 std::shared_ptr<rt::Dataset> numbers(Make make) {
-  return std::make_shared<rt::FunctionDataset>(kExamples, [make](std::size_t index, rt::WorkerContext&) {
-    rt::Tensor value = rt::emptyHost({}, rt::DType::I64);
-    *static_cast<std::int64_t*>(value.data()) = static_cast<std::int64_t>(make(index));
-    return rt::Example{value};
-  });
+  return std::make_shared<rt::FunctionDataset>(
+      kExamples, [make](std::size_t index, rt::WorkerContext&) {
+        rt::Tensor value = rt::emptyHost({}, rt::DType::I64);
+        *static_cast<std::int64_t*>(value.data()) = static_cast<std::int64_t>(make(index));
+        return rt::Example{value};
+      });
 }
 
 struct Way {
@@ -110,7 +114,8 @@ double examplesPerSecond(const std::shared_ptr<rt::Dataset>& dataset, const Way&
 }
 
 /// `atBest`: how many workers can be at work at the same time.
-void measure(const std::string& name, const std::shared_ptr<rt::Dataset>& dataset, unsigned atBest) {
+void measure(const std::string& name, const std::shared_ptr<rt::Dataset>& dataset,
+             unsigned atBest) {
   std::vector<Way> ways = allWays();
   for (int round = 0; round < kRounds; ++round) {
     for (Way& way : ways) way.rates.push_back(examplesPerSecond(dataset, way));
@@ -129,7 +134,8 @@ void measure(const std::string& name, const std::shared_ptr<rt::Dataset>& datase
 
 int usage(int code) {
   std::fprintf(code == 0 ? stdout : stderr,
-               "usage: bench_loader [--json]\n\nExamples a second of a data loader by the number of its workers.\n");
+               "usage: bench_loader [--json]\n\nExamples a second of a data loader by the number "
+               "of its workers.\n");
   return code;
 }
 
@@ -137,7 +143,8 @@ int usage(int code) {
 
 int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--json") != 0) return usage(std::strcmp(argv[i], "--help") == 0 ? 0 : 2);
+    if (std::strcmp(argv[i], "--json") != 0)
+      return usage(std::strcmp(argv[i], "--help") == 0 ? 0 : 2);
     gJson = true;
   }
   try {
@@ -146,7 +153,8 @@ int main(int argc, char** argv) {
       return index;
     });
     measure("sleep", sleeping, ~0U);
-    const auto computing = numbers([products = productsOfAnExample()](std::size_t i) { return compute(i, products); });
+    const auto computing =
+        numbers([products = productsOfAnExample()](std::size_t i) { return compute(i, products); });
     measure("compute", computing, std::max(1U, std::thread::hardware_concurrency()));
     return 0;
   } catch (const std::exception& error) {

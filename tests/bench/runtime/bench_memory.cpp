@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Memory of training steps: the peak of the define-by-run runtime, next to the need of a static plan of the same
-/// operators and the size of all results together. These figures are deterministic, on meta. Then follow libtorch's
-/// peak where it was found, and the system's figure on the CPU.
+/// Memory of training steps: the peak of the define-by-run runtime, next to the need of a static
+/// plan of the same operators and the size of all results together. These figures are
+/// deterministic, on meta. Then follow libtorch's peak where it was found, and the system's figure
+/// on the CPU.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +27,8 @@ bool gJson = false;
 
 void print(const std::string& name, double value, const char* unit) {
   if (gJson) {
-    std::printf("{\"name\": \"memory.%s\", \"value\": %.6g, \"unit\": \"%s\"}\n", name.c_str(), value, unit);
+    std::printf("{\"name\": \"memory.%s\", \"value\": %.6g, \"unit\": \"%s\"}\n", name.c_str(),
+                value, unit);
   } else {
     std::printf("memory.%-36s %12.5g %s\n", name.c_str(), value, unit);
   }
@@ -86,8 +88,8 @@ std::size_t peakOf(const std::string& model, rt::Device device, bench::Precision
   return rt::memoryStats(device).peakActive;
 }
 
-/// The peak with products in 16 bits over that in f32; parameters, gradients and state stay f32. On the CPU the memory
-/// that kernels work in counts too.
+/// The peak with products in 16 bits over that in f32; parameters, gradients and state stay f32. On
+/// the CPU the memory that kernels work in counts too.
 void inShortTypes(const std::string& model) {
   constexpr std::pair<const char*, bench::Precision> kTypes[] = {{"bf16", bench::Precision::Amp},
                                                                  {"f16", bench::Precision::F16}};
@@ -108,9 +110,10 @@ void planned(const std::string& model) {
   const rt::MemoryPlanStats& plan = measured.plan;
   if (plan.fallbacks > 0) rt::fail("bench_memory", model + " left its plan: " + plan.lastFallback);
   print(model + "_arena_over_bound", ratio(plan.bytes, plan.bound), "ratio");
-  print(model + "_planned_reserved_over_static", ratio(measured.memory.peakReserved, measured.bound), "ratio");
-  print(model + "_planned_reserved_over_active", ratio(measured.memory.peakReserved, measured.memory.peakActive),
-        "ratio");
+  print(model + "_planned_reserved_over_static",
+        ratio(measured.memory.peakReserved, measured.bound), "ratio");
+  print(model + "_planned_reserved_over_active",
+        ratio(measured.memory.peakReserved, measured.memory.peakActive), "ratio");
 }
 
 void againstTorch(const std::string& model, const std::string& server) {
@@ -119,13 +122,15 @@ void againstTorch(const std::string& model, const std::string& server) {
   const bench::Trainer trainer = bench::makeTrainer(model, rt::kMeta);
   trainer.step();
   print(model + "_libtorch_peak_mib", theirs / 1048576, "MiB");
-  print(model + "_peak_over_libtorch", static_cast<double>(rt::memoryStats(rt::kMeta).peakActive) / theirs, "ratio");
+  print(model + "_peak_over_libtorch",
+        static_cast<double>(rt::memoryStats(rt::kMeta).peakActive) / theirs, "ratio");
 }
 
 std::size_t residentBytes(const char* field) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(field)) return std::strtoull(line.c_str() + std::strlen(field), nullptr, 10) * 1024;
+    if (line.starts_with(field))
+      return std::strtoull(line.c_str() + std::strlen(field), nullptr, 10) * 1024;
   }
   return 0;
 }
@@ -150,22 +155,26 @@ void onCpu(const std::string& model) {
 
 int main(int argc, char** argv) {
   if (argc > 2 || (argc == 2 && std::strcmp(argv[1], "--json") != 0)) {
-    const bool help = argc == 2 && (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0);
-    std::fprintf(
-        help ? stdout : stderr,
-        "usage: bench_memory [--json]\n\nPeak memory of training steps next to a static plan, to keeping every "
-        "result, and to libtorch.\n");
+    const bool help =
+        argc == 2 && (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0);
+    std::fprintf(help ? stdout : stderr,
+                 "usage: bench_memory [--json]\n\nPeak memory of training steps next to a static "
+                 "plan, to keeping every result, and to libtorch.\n");
     return help ? 0 : 2;
   }
   gJson = argc == 2;
   const std::filesystem::path bin = LACUNA_BIN_DIR;
-  for (const char* model : {"stylegan2", "resnet18", "resnet50", "transformer", "mlp"}) alone([&] { onMeta(model); });
-  for (const char* model : {"stylegan2", "resnet18", "resnet50", "transformer", "mlp"}) alone([&] { planned(model); });
+  for (const char* model : {"stylegan2", "resnet18", "resnet50", "transformer", "mlp"})
+    alone([&] { onMeta(model); });
+  for (const char* model : {"stylegan2", "resnet18", "resnet50", "transformer", "mlp"})
+    alone([&] { planned(model); });
   for (const char* model : {"resnet18", "transformer", "mlp"}) alone([&] { inShortTypes(model); });
   const std::string server = bin / "torch_server";
   if (std::filesystem::exists(server)) {
-    for (const char* model : {"mlp", "resnet18", "transformer"}) alone([&] { againstTorch(model, server); });
+    for (const char* model : {"mlp", "resnet18", "transformer"})
+      alone([&] { againstTorch(model, server); });
   }
-  for (const char* model : {"stylegan2", "resnet18", "resnet50", "transformer"}) alone([&] { onCpu(model); });
+  for (const char* model : {"stylegan2", "resnet18", "resnet50", "transformer"})
+    alone([&] { onCpu(model); });
   return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Speed of the runtime next to libtorch, and what recording it costs. Every side is a process of its own that serves
-/// workloads; they take turns, and medians count.
+/// Speed of the runtime next to libtorch, and what recording it costs. Every side is a process of
+/// its own that serves workloads; they take turns, and medians count.
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,7 +29,8 @@ bool gJson = false;
 
 void print(const std::string& name, double value, const char* unit) {
   if (gJson) {
-    std::printf("{\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\"}\n", name.c_str(), value, unit);
+    std::printf("{\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\"}\n", name.c_str(), value,
+                unit);
   } else {
     std::printf("%-44s %12.4g %s\n", name.c_str(), value, unit);
   }
@@ -37,7 +38,8 @@ void print(const std::string& name, double value, const char* unit) {
 }
 
 double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -80,8 +82,8 @@ struct Ratio {
   double halfWidth;  ///< of the interval that holds the true median with 95 %
 };
 
-/// The ratio of all rounds. A process keeps what its addresses and the places of its threads cost it, so rounds differ
-/// by more than their steps do, and the interval is that of rounds.
+/// The ratio of all rounds. A process keeps what its addresses and the places of its threads cost
+/// it, so rounds differ by more than their steps do, and the interval is that of rounds.
 Ratio ratioOf(const std::vector<std::vector<double>>& rounds) {
   std::vector<double> all, medians;
   for (const std::vector<double>& round : rounds) {
@@ -97,12 +99,13 @@ Ratio ratioOf(const std::vector<std::vector<double>>& rounds) {
 
 constexpr int kRounds = 12;
 
-/// The addition of recording to a step, in rounds with processes of their own. Each round takes plain and profiled
-/// steps in the order A B B A, so a machine that grows faster or slower favours neither. Each step is compared only
-/// with its neighbour, because slow spells are short. No other process takes turns: its threads would still spin when
-/// the next step begins.
-Ratio addedToStep(const std::vector<std::string>& plainCommand, const std::vector<std::string>& profiledCommand,
-                  const std::string& step, double seconds) {
+/// The addition of recording to a step, in rounds with processes of their own. Each round takes
+/// plain and profiled steps in the order A B B A, so a machine that grows faster or slower favours
+/// neither. Each step is compared only with its neighbour, because slow spells are short. No other
+/// process takes turns: its threads would still spin when the next step begins.
+Ratio addedToStep(const std::vector<std::string>& plainCommand,
+                  const std::vector<std::string>& profiledCommand, const std::string& step,
+                  double seconds) {
   using Clock = std::chrono::steady_clock;
   std::vector<std::vector<double>> rounds(kRounds);
   for (std::vector<double>& ratios : rounds) {
@@ -122,13 +125,15 @@ Ratio addedToStep(const std::vector<std::string>& plainCommand, const std::vecto
   return ratioOf(rounds);
 }
 
-/// The addition of recording to an operator, measured in two ways. With a pause before it, earlier records are drained
-/// and the recorder's own process sleeps. Without a pause, the recorder writes six million operators a second to disk
-/// meanwhile. It slows the measured process where two hardware threads share a core, as on many small machines.
+/// The addition of recording to an operator, measured in two ways. With a pause before it, earlier
+/// records are drained and the recorder's own process sleeps. Without a pause, the recorder writes
+/// six million operators a second to disk meanwhile. It slows the measured process where two
+/// hardware threads share a core, as on many small machines.
 void hook(Sides& sides) {
   constexpr std::chrono::milliseconds kDrained{60};
   const auto added = [&](std::chrono::milliseconds pause) {
-    const Times times = measure({&sides.own, &*sides.profiled, nullptr}, "dispatch_plain", 100000, 21, pause);
+    const Times times =
+        measure({&sides.own, &*sides.profiled, nullptr}, "dispatch_plain", 100000, 21, pause);
     return times.profiled - times.own;
   };
   print("runtime.hook_ns_per_op", added(kDrained), "ns");
@@ -137,12 +142,14 @@ void hook(Sides& sides) {
 
 void dispatch(Sides& sides) {
   for (const std::string name : {"plain", "grad", "fwdbwd"}) {
-    const Times times = measure({&sides.own, nullptr, orNull(sides.torch)}, "dispatch_" + name, 100000, 11);
+    const Times times =
+        measure({&sides.own, nullptr, orNull(sides.torch)}, "dispatch_" + name, 100000, 11);
     print("runtime.dispatch_" + name + "_ns", times.own, "ns");
     if (sides.torch) {
       print("runtime.dispatch_" + name + "_libtorch_ns", times.torch, "ns");
       print("runtime.dispatch_" + name + "_over_libtorch", times.own / times.torch, "ratio");
-      if (name == "plain") print("runtime.dispatch_wall_over_libtorch", times.own / times.torch, "ratio");
+      if (name == "plain")
+        print("runtime.dispatch_wall_over_libtorch", times.own / times.torch, "ratio");
     }
   }
   if (sides.profiled) hook(sides);
@@ -162,12 +169,15 @@ void amp(Process& own, const std::string& network, int count, int rounds) {
   print("runtime." + network + "_amp_over_f32", median(ratios), "ratio");
 }
 
-void models(Sides& sides, const std::vector<std::string>& plain, const std::vector<std::string>& profiled) {
-  const std::array<std::pair<std::string, int>, 3> networks{{{"mlp", 40}, {"transformer", 1}, {"resnet18", 1}}};
+void models(Sides& sides, const std::vector<std::string>& plain,
+            const std::vector<std::string>& profiled) {
+  const std::array<std::pair<std::string, int>, 3> networks{
+      {{"mlp", 40}, {"transformer", 1}, {"resnet18", 1}}};
   double worst = 0;
   for (const auto& [name, count] : networks) {
     const std::string step = "step_" + name;
-    const Times times = measure({&sides.own, nullptr, orNull(sides.torch)}, step, count, name == "resnet18" ? 9 : 15);
+    const Times times = measure({&sides.own, nullptr, orNull(sides.torch)}, step, count,
+                                name == "resnet18" ? 9 : 15);
     print("runtime." + name + "_step_ms", times.own / 1e6, "ms");
     if (sides.torch) {
       print("runtime." + name + "_libtorch_step_ms", times.torch / 1e6, "ms");
@@ -183,7 +193,8 @@ void models(Sides& sides, const std::vector<std::string>& plain, const std::vect
   if (!profiled.empty()) print("runtime.profiled_step_over_plain", worst, "ratio");
 }
 
-/// A small batch through a network spends much of its time on bringing weights into the order that the library wants.
+/// A small batch through a network spends much of its time on bringing weights into the order that
+/// the library wants.
 void inference(Process& own) {
   std::vector<double> kept, ratios;
   for (int round = -1; round < 15; ++round) {
@@ -197,8 +208,9 @@ void inference(Process& own) {
   print("runtime.resnet18_inference_kept_over_arranged", median(ratios), "ratio");
 }
 
-/// Convolutions on pictures as operators hand them on, next to the orders that the library chooses: where they lie so
-/// already, and where operators in between have them row-major. In a process whose threads nobody else uses.
+/// Convolutions on pictures as operators hand them on, next to the orders that the library chooses:
+/// where they lie so already, and where operators in between have them row-major. In a process
+/// whose threads nobody else uses.
 void pictureOrders(const std::vector<std::string>& command) {
   Process own(command);
   std::vector<double> ours, overBlocked, overReordered;
@@ -217,11 +229,12 @@ void pictureOrders(const std::vector<std::string>& command) {
 }
 
 int usage(int code) {
-  std::fprintf(
-      code == 0 ? stdout : stderr,
-      "usage: bench_runtime [--json] [dispatch|inference|models|orders]\n\n"
-      "Times operators and training steps of the runtime, plain, under `lacuna run`, and next to libtorch where\n"
-      "it was found when this was built. Times of operators include the final wait for the queue.\n");
+  std::fprintf(code == 0 ? stdout : stderr,
+               "usage: bench_runtime [--json] [dispatch|inference|models|orders]\n\n"
+               "Times operators and training steps of the runtime, plain, under `lacuna run`, and "
+               "next to libtorch where\n"
+               "it was found when this was built. Times of operators include the final wait for "
+               "the queue.\n");
   return code;
 }
 
@@ -235,7 +248,8 @@ int main(int argc, char** argv) {
       gJson = true;
     } else if (argument == "--help" || argument == "-h") {
       return usage(0);
-    } else if (argument == "dispatch" || argument == "inference" || argument == "models" || argument == "orders") {
+    } else if (argument == "dispatch" || argument == "inference" || argument == "models" ||
+               argument == "orders") {
       part = argument;
     } else {
       return usage(2);
@@ -248,10 +262,12 @@ int main(int argc, char** argv) {
   const std::vector<std::string> plain{bin / "runtime_server"};
   std::vector<std::string> profiled;
   if (exists(bin / "lacuna")) {
-    profiled = {bin / "lacuna", "run", "-q", "--force", "-o", folder.path() / "bench.lcn", "--", plain[0]};
+    profiled = {bin / "lacuna", "run",   "-q", "--force", "-o", folder.path() / "bench.lcn",
+                "--",           plain[0]};
   }
   Sides sides{Process(plain), {}, {}};
-  if (exists(bin / "torch_server")) sides.torch.emplace(std::vector<std::string>{bin / "torch_server"});
+  if (exists(bin / "torch_server"))
+    sides.torch.emplace(std::vector<std::string>{bin / "torch_server"});
   if (part.empty() || part == "dispatch") {
     if (!profiled.empty()) sides.profiled.emplace(profiled);
     dispatch(sides);

@@ -27,18 +27,21 @@ struct Convolution {
   [[nodiscard]] std::int64_t outSide() const { return side / stride; }
   [[nodiscard]] std::int64_t padding() const { return window / 2; }
   /// True when the runtime has it made by Winograd's algorithm, where the library has that.
-  [[nodiscard]] bool byWinograd() const { return window == 3 && stride == 1 && in >= 64 && in <= 256; }
+  [[nodiscard]] bool byWinograd() const {
+    return window == 3 && stride == 1 && in >= 64 && in <= 256;
+  }
   [[nodiscard]] rt::Shape x() const { return {kPictures, in, side, side}; }
   [[nodiscard]] rt::Shape y() const { return {kPictures, out, outSide(), outSide()}; }
   [[nodiscard]] rt::Shape weight() const { return {out, in, window, window}; }
 };
-constexpr Convolution kConvolutions[] = {{3, 64, 32, 3, 1, 1},    {64, 64, 32, 3, 1, 4},   {64, 128, 32, 3, 2, 1},
-                                         {64, 128, 32, 1, 2, 1},  {128, 128, 16, 3, 1, 3}, {128, 256, 16, 3, 2, 1},
-                                         {128, 256, 16, 1, 2, 1}, {256, 256, 8, 3, 1, 3},  {256, 512, 8, 3, 2, 1},
-                                         {256, 512, 8, 1, 2, 1},  {512, 512, 4, 3, 1, 3}};
+constexpr Convolution kConvolutions[] = {
+    {3, 64, 32, 3, 1, 1},    {64, 64, 32, 3, 1, 4},   {64, 128, 32, 3, 2, 1},
+    {64, 128, 32, 1, 2, 1},  {128, 128, 16, 3, 1, 3}, {128, 256, 16, 3, 2, 1},
+    {128, 256, 16, 1, 2, 1}, {256, 256, 8, 3, 1, 3},  {256, 512, 8, 3, 2, 1},
+    {256, 512, 8, 1, 2, 1},  {512, 512, 4, 3, 1, 3}};
 
-/// Memory that all convolutions use in turns, large enough for each. The convolutions never write to the memory that
-/// they read.
+/// Memory that all convolutions use in turns, large enough for each. The convolutions never write
+/// to the memory that they read.
 class Pool {
  public:
   static Pool& instance() {
@@ -80,7 +83,8 @@ struct Places {
     Pool& pool = Pool::instance();
     x = pass == ConvPass::Data ? pool.written() : pool.read(0);
     y = pass == ConvPass::Forward ? pool.written() : pool.read(1);
-    weight = pass == ConvPass::Weights ? pool.written() : pool.read(pass == ConvPass::Forward ? 1 : 0);
+    weight =
+        pass == ConvPass::Weights ? pool.written() : pool.read(pass == ConvPass::Forward ? 1 : 0);
   }
 };
 
@@ -95,10 +99,13 @@ std::function<void()> ofTheRuntime(const Convolution& c, ConvPass pass) {
   const rt::kernel::ConvArguments arguments{{c.stride, c.stride}, {c.padding(), c.padding()}};
   const std::size_t bytes = rt::kernel::convWorkspace(pass, x, y, weight, false, arguments);
   return [=] {
-    const View work{Pool::instance().workspace(bytes), {static_cast<std::int64_t>(bytes)}, {1}, rt::DType::U8};
-    if (pass == ConvPass::Forward) rt::kernel::convForward(y, x, weight, {}, arguments, work, nullptr);
+    const View work{
+        Pool::instance().workspace(bytes), {static_cast<std::int64_t>(bytes)}, {1}, rt::DType::U8};
+    if (pass == ConvPass::Forward)
+      rt::kernel::convForward(y, x, weight, {}, arguments, work, nullptr);
     if (pass == ConvPass::Data) rt::kernel::convBackwardData(x, y, weight, arguments, work);
-    if (pass == ConvPass::Weights) rt::kernel::convBackwardWeights(weight, {}, x, y, arguments, work);
+    if (pass == ConvPass::Weights)
+      rt::kernel::convBackwardWeights(weight, {}, x, y, arguments, work);
   };
 }
 
@@ -131,27 +138,31 @@ Choice choose(const Convolution& c, ConvPass pass, dnnl::algorithm how) {
       {dnnl::prop_kind::forward_training, how, x, w, y, strides, before, after}, engine(), true);
   if (!forward) return choose(c, pass, dnnl::algorithm::convolution_direct);
   if (pass == ConvPass::Forward)
-    return {dnnl::convolution_forward(forward), forward.src_desc(), forward.dst_desc(), forward.weights_desc()};
+    return {dnnl::convolution_forward(forward), forward.src_desc(), forward.dst_desc(),
+            forward.weights_desc()};
   if (pass == ConvPass::Data) {
-    const dnnl::convolution_backward_data::primitive_desc data({how, x, w, y, strides, before, after}, engine(),
-                                                               forward);
-    return {dnnl::convolution_backward_data(data), data.diff_src_desc(), data.diff_dst_desc(), data.weights_desc()};
+    const dnnl::convolution_backward_data::primitive_desc data(
+        {how, x, w, y, strides, before, after}, engine(), forward);
+    return {dnnl::convolution_backward_data(data), data.diff_src_desc(), data.diff_dst_desc(),
+            data.weights_desc()};
   }
-  const dnnl::convolution_backward_weights::primitive_desc weights({how, x, w, y, strides, before, after}, engine(),
-                                                                   forward);
+  const dnnl::convolution_backward_weights::primitive_desc weights(
+      {how, x, w, y, strides, before, after}, engine(), forward);
   return {dnnl::convolution_backward_weights(weights), weights.src_desc(), weights.diff_dst_desc(),
           weights.diff_weights_desc()};
 }
 
-/// An operand as the primitive wants it and, where the program has it otherwise, the copy between the two.
+/// An operand as the primitive wants it and, where the program has it otherwise, the copy between
+/// the two.
 struct Operand {
   memory own, held;
   dnnl::reorder copy;
   bool copies = false;
 
-  Operand(float* data, const rt::Shape& shape, const memory::desc& wanted, bool reorders, bool isResult,
-          std::size_t place) {
-    const memory::desc plain({shape.begin(), shape.end()}, memory::data_type::f32, memory::format_tag::abcd);
+  Operand(float* data, const rt::Shape& shape, const memory::desc& wanted, bool reorders,
+          bool isResult, std::size_t place) {
+    const memory::desc plain({shape.begin(), shape.end()}, memory::data_type::f32,
+                             memory::format_tag::abcd);
     copies = reorders && plain != wanted;
     own = memory(plain, engine(), data);
     held = memory(wanted, engine(), copies ? Pool::instance().staged(place) : data);
@@ -166,8 +177,9 @@ struct Operand {
 };
 
 std::function<void()> ofTheLibrary(const Convolution& c, ConvPass pass, bool reordersPictures) {
-  const Choice choice =
-      choose(c, pass, c.byWinograd() ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct);
+  const Choice choice = choose(
+      c, pass,
+      c.byWinograd() ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct);
   const Places at(pass);
   const auto operands = std::make_shared<std::vector<Operand>>();
   operands->emplace_back(at.x, c.x(), choice.x, reordersPictures, pass == ConvPass::Data, 0);

@@ -5,10 +5,10 @@
 #include <functional>
 #include <vector>
 
-/// The effect of the order of pictures in memory on the convolutions of a training step of ResNet-18 (64 pictures of
-/// 3×32×32). It covers the forward, the gradient of the input and the gradient of the weight, each as often as it
-/// occurs. The weights lie row-major in all of them and are brought into the order that the library wants, as training
-/// has to.
+/// The effect of the order of pictures in memory on the convolutions of a training step of
+/// ResNet-18 (64 pictures of 3×32×32). It covers the forward, the gradient of the input and the
+/// gradient of the weight, each as often as it occurs. The weights lie row-major in all of them and
+/// are brought into the order that the library wants, as training has to.
 namespace bench {
 
 enum class PictureOrder {

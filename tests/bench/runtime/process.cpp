@@ -30,7 +30,8 @@ Process::Process(const std::vector<std::string>& command) : name_(command.front(
     ::dup2(in[0], 0);
     ::dup2(out[1], 1);
     std::vector<char*> arguments;
-    for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+    for (const std::string& argument : command)
+      arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
     ::execv(arguments[0], arguments.data());
     ::_exit(127);

@@ -11,7 +11,8 @@
 
 namespace bench {
 
-/// A program that serves workloads; see workloads.h. Ends the benchmark with a message when the program fails.
+/// A program that serves workloads; see workloads.h. Ends the benchmark with a message when the
+/// program fails.
 class Process {
  public:
   explicit Process(const std::vector<std::string>& command);

@@ -29,7 +29,8 @@ int serve(const Workloads& workloads, const Values& values) {
     const auto start = std::chrono::steady_clock::now();
     made[name](count);
     const auto took = std::chrono::steady_clock::now() - start;
-    std::printf("%lld\n", static_cast<long long>(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()));
+    std::printf("%lld\n", static_cast<long long>(
+                              std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()));
     std::fflush(stdout);
   }
   return 0;

@@ -38,7 +38,8 @@ bench::Workload chain() {
 }
 
 bench::Workload steps(const std::string& network, bench::Precision precision) {
-  return [trainer = bench::makeTrainer(network, rt::kCpu, precision), number = std::uint64_t{0}](int count) mutable {
+  return [trainer = bench::makeTrainer(network, rt::kCpu, precision),
+          number = std::uint64_t{0}](int count) mutable {
     for (int i = 0; i < count; ++i) {
       const rt::StepScope scope(number++);
       trainer.step();
@@ -47,7 +48,8 @@ bench::Workload steps(const std::string& network, bench::Precision precision) {
   };
 }
 
-/// A picture at a time through ResNet-18. With `kept` weights stay in the library's order, as those of modules do.
+/// A picture at a time through ResNet-18. With `kept` weights stay in the library's order, as those
+/// of modules do.
 bench::Workload inference(bool kept) {
   const auto trainer = bench::makeTrainer("resnet18", rt::kCpu);
   trainer.net->train(false);
@@ -79,7 +81,8 @@ int main() {
     workloads["step_" + network + "_amp"] = [=] { return steps(network, bench::Precision::Amp); };
   }
   const bench::Values values{
-      {"convolutions_channels_last", [] { return convolutions(bench::PictureOrder::ChannelsLast); }},
+      {"convolutions_channels_last",
+       [] { return convolutions(bench::PictureOrder::ChannelsLast); }},
       {"convolutions_blocked", [] { return convolutions(bench::PictureOrder::Blocked); }},
       {"convolutions_reordered", [] { return convolutions(bench::PictureOrder::Reordered); }}};
   return bench::serve(workloads, values);

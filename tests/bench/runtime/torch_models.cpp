@@ -48,7 +48,9 @@ struct Parameters {
     all.push_back(value.requires_grad_());
     return all.back();
   }
-  Tensor weights(std::vector<std::int64_t> shape, double deviation) { return add(at::randn(shape) * deviation); }
+  Tensor weights(std::vector<std::int64_t> shape, double deviation) {
+    return add(at::randn(shape) * deviation);
+  }
   Tensor ones(std::int64_t count) { return add(at::ones({count})); }
   Tensor zeros(std::int64_t count) { return add(at::zeros({count})); }
 };
@@ -65,7 +67,8 @@ struct ConvNorm {
   mutable Tensor mean, variance;
   std::int64_t stride, padding;
   ConvNorm(Parameters& p, std::int64_t in, std::int64_t out, std::int64_t window, std::int64_t step)
-      : weight(p.weights({out, in, window, window}, std::sqrt(2.0 / static_cast<double>(in * window * window)))),
+      : weight(p.weights({out, in, window, window},
+                         std::sqrt(2.0 / static_cast<double>(in * window * window)))),
         gain(p.ones(out)),
         shift(p.zeros(out)),
         mean(at::zeros({out})),
@@ -73,8 +76,8 @@ struct ConvNorm {
         stride(step),
         padding(window / 2) {}
   [[nodiscard]] Tensor operator()(const Tensor& x) const {
-    return at::batch_norm(at::conv2d(x, weight, {}, stride, padding), gain, shift, mean, variance, true, 0.1, 1e-5,
-                          false);
+    return at::batch_norm(at::conv2d(x, weight, {}, stride, padding), gain, shift, mean, variance,
+                          true, 0.1, 1e-5, false);
   }
 };
 
@@ -125,7 +128,9 @@ constexpr std::int64_t kVocabulary = 96;
 struct Norm {
   Tensor gain, shift;
   explicit Norm(Parameters& p) : gain(p.ones(kFeatures)), shift(p.zeros(kFeatures)) {}
-  [[nodiscard]] Tensor operator()(const Tensor& x) const { return at::layer_norm(x, {kFeatures}, gain, shift); }
+  [[nodiscard]] Tensor operator()(const Tensor& x) const {
+    return at::layer_norm(x, {kFeatures}, gain, shift);
+  }
 };
 
 Forward transformerBlock(Parameters& p, const Tensor& mask) {
@@ -137,7 +142,10 @@ Forward transformerBlock(Parameters& p, const Tensor& mask) {
   const Linear down(p, 4 * kFeatures, kFeatures);
   return [=](const Tensor& x) {
     const std::int64_t n = x.size(0);
-    const auto parts = in(norm1(x)).view({n, kTime, 3, kHeads, kFeatures / kHeads}).permute({2, 0, 3, 1, 4}).unbind(0);
+    const auto parts = in(norm1(x))
+                           .view({n, kTime, 3, kHeads, kFeatures / kHeads})
+                           .permute({2, 0, 3, 1, 4})
+                           .unbind(0);
     const double scale = 1 / std::sqrt(static_cast<double>(kFeatures / kHeads));
     Tensor scores = at::matmul(parts[0] * scale, parts[1].transpose(-2, -1));
     scores += mask;
@@ -150,7 +158,8 @@ Forward transformerBlock(Parameters& p, const Tensor& mask) {
 Forward transformer(Parameters& p) {
   const Tensor tokens = p.weights({kVocabulary, kFeatures}, 0.02);
   const Tensor places = p.weights({kTime, kFeatures}, 0.02);
-  const Tensor mask = at::full({kTime, kTime}, -std::numeric_limits<double>::infinity(), at::kFloat).triu(1);
+  const Tensor mask =
+      at::full({kTime, kTime}, -std::numeric_limits<double>::infinity(), at::kFloat).triu(1);
   std::vector<Forward> blocks;
   for (int i = 0; i < 4; ++i) blocks.push_back(transformerBlock(p, mask));
   const Norm norm(p);
@@ -162,7 +171,8 @@ Forward transformer(Parameters& p) {
   };
 }
 
-/// aligned_alloc under a counter. libtorch wants to free by the address alone, so the sizes are kept aside.
+/// aligned_alloc under a counter. libtorch wants to free by the address alone, so the sizes are
+/// kept aside.
 class CountingAllocator : public c10::Allocator {
  public:
   static CountingAllocator& instance() {
@@ -172,7 +182,9 @@ class CountingAllocator : public c10::Allocator {
   // Newer versions of libtorch declare the second and the third of these, older ones the first.
   [[nodiscard]] c10::DataPtr allocate(std::size_t bytes) const { return make(bytes); }
   [[nodiscard]] c10::DataPtr allocate(std::size_t bytes) { return make(bytes); }
-  void copy_data(void* to, const void* from, std::size_t bytes) const { std::memcpy(to, from, bytes); }
+  void copy_data(void* to, const void* from, std::size_t bytes) const {
+    std::memcpy(to, from, bytes);
+  }
   [[nodiscard]] c10::DeleterFnPtr raw_deleter() const override { return &release; }
   [[nodiscard]] std::size_t peak() {
     const std::lock_guard lock(mutex_);
@@ -195,7 +207,8 @@ class CountingAllocator : public c10::Allocator {
     CountingAllocator& own = instance();
     const std::lock_guard lock(own.mutex_);
     const auto found = own.sizes_.find(data);
-    if (found == own.sizes_.end()) return std::free(data);  // from before the count began, or nothing
+    if (found == own.sizes_.end())
+      return std::free(data);  // from before the count began, or nothing
     own.active_ -= found->second;
     own.sizes_.erase(found);
     std::free(data);
@@ -233,7 +246,8 @@ std::function<void()> makeTorchStep(const std::string& name) {
   } else {
     throw std::runtime_error("no network '" + name + "'");
   }
-  const Tensor labels = at::randint(10, {name == "transformer" ? 16 * kTime : x.size(0)}, at::kLong);
+  const Tensor labels =
+      at::randint(10, {name == "transformer" ? 16 * kTime : x.size(0)}, at::kLong);
   return [=] {
     at::cross_entropy_loss(forward(x), labels).backward();
     const at::NoGradGuard guard;

@@ -7,8 +7,8 @@
 
 namespace bench {
 
-/// A training step of one of the networks of trainers.h in libtorch, as its users write it: in-place ReLU, gradients
-/// set to none, plain SGD.
+/// A training step of one of the networks of trainers.h in libtorch, as its users write it:
+/// in-place ReLU, gradients set to none, plain SGD.
 std::function<void()> makeTorchStep(const std::string& name);
 /// Most bytes that tensors held at once since the program's start.
 double torchPeakBytes();

@@ -48,12 +48,14 @@ Loss inShortTypes(Loss loss, rt::DType type) {
   };
 }
 
-Trainer assemble(std::shared_ptr<rt::nn::Module> net, std::shared_ptr<rt::optim::Optimizer> optimizer,
-                 Precision precision, Loss loss) {
+Trainer assemble(std::shared_ptr<rt::nn::Module> net,
+                 std::shared_ptr<rt::optim::Optimizer> optimizer, Precision precision, Loss loss) {
   net->nameTree("net");
   const bool isF16 = precision == Precision::F16;
-  if (precision != Precision::F32) loss = inShortTypes(std::move(loss), isF16 ? rt::DType::F16 : rt::DType::BF16);
-  const auto scaler = std::make_shared<rt::optim::GradScaler>(rt::optim::GradScalerOptions{.enabled = isF16});
+  if (precision != Precision::F32)
+    loss = inShortTypes(std::move(loss), isF16 ? rt::DType::F16 : rt::DType::BF16);
+  const auto scaler =
+      std::make_shared<rt::optim::GradScaler>(rt::optim::GradScalerOptions{.enabled = isF16});
   Trainer out{net, optimizer, {}};
   out.step = [net, optimizer, scaler, loss = std::move(loss)] {
     Tensor value = loss(*net);
@@ -67,11 +69,13 @@ Trainer assemble(std::shared_ptr<rt::nn::Module> net, std::shared_ptr<rt::optim:
 }
 
 Trainer withSgd(const std::shared_ptr<rt::nn::Module>& net, Precision precision, Loss loss) {
-  const auto sgd = std::make_shared<rt::optim::Sgd>(net->parameters(), rt::optim::SgdOptions{.rate = 0.01});
+  const auto sgd =
+      std::make_shared<rt::optim::Sgd>(net->parameters(), rt::optim::SgdOptions{.rate = 0.01});
   return assemble(net, sgd, precision, std::move(loss));
 }
 
-Trainer classifier(const std::shared_ptr<rt::nn::Module>& net, Precision precision, const Tensor& x) {
+Trainer classifier(const std::shared_ptr<rt::nn::Module>& net, Precision precision,
+                   const Tensor& x) {
   return withSgd(net, precision, [x, y = labels({x.size(0)}, x.device())](rt::nn::Module& module) {
     return rt::crossEntropy(module(x), y);
   });
@@ -84,25 +88,30 @@ Trainer makeTrainer(const std::string& name, rt::Device device, Precision precis
   const rt::Options options{rt::DType::F32, device};
   if (name == "mlp") return classifier(makeMlp(options), precision, noise({128, 784}, device));
   if (name == "resnet18")
-    return classifier(samples::makeResNet({.options = options}), precision, noise({64, 3, 32, 32}, device));
+    return classifier(samples::makeResNet({.options = options}), precision,
+                      noise({64, 3, 32, 32}, device));
   if (name == "resnet50") {
-    const auto net = samples::makeResNet({.depth = 50, .classes = 1000, .smallPictures = false, .options = options});
+    const auto net = samples::makeResNet(
+        {.depth = 50, .classes = 1000, .smallPictures = false, .options = options});
     return classifier(net, precision, noise({16, 3, 224, 224}, device));
   }
   if (name == "transformer") {
     const auto net = samples::makeTransformer({.options = options});
     return withSgd(net, precision,
-                   [tokens = labels({16, 128}, device), next = labels({16 * 128}, device)](rt::nn::Module& module) {
+                   [tokens = labels({16, 128}, device),
+                    next = labels({16 * 128}, device)](rt::nn::Module& module) {
                      return rt::crossEntropy(module(tokens).view({16 * 128, -1}), next);
                    });
   }
   if (name == "stylegan2") {
-    const auto net = samples::makeStyleGan2Discriminator({.channelBase = 32768, .options = options});
-    const auto adam =
-        std::make_shared<rt::optim::Adam>(net->parameters(), rt::optim::AdamOptions{.rate = 2e-3, .beta1 = 0});
-    return assemble(net, adam, precision, [x = noise({4, 3, 256, 256}, device)](rt::nn::Module& module) {
-      return rt::mean(rt::softplus(module(x)));
-    });
+    const auto net =
+        samples::makeStyleGan2Discriminator({.channelBase = 32768, .options = options});
+    const auto adam = std::make_shared<rt::optim::Adam>(
+        net->parameters(), rt::optim::AdamOptions{.rate = 2e-3, .beta1 = 0});
+    return assemble(net, adam, precision,
+                    [x = noise({4, 3, 256, 256}, device)](rt::nn::Module& module) {
+                      return rt::mean(rt::softplus(module(x)));
+                    });
   }
   rt::fail("makeTrainer", "no trainer '" + name + "'");
 }

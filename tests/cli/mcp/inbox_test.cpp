@@ -50,7 +50,8 @@ std::string request(int id) {
 }
 
 std::string cancellation(int id) {
-  return R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" + std::to_string(id) + "}}\n";
+  return R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
+         std::to_string(id) + "}}\n";
 }
 
 TEST_F(McpInbox, MessagesComeInOrderWhateverTheirPieces) {

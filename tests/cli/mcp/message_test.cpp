@@ -23,8 +23,9 @@ Fault faultOf(std::string_view line) {
 }
 
 Argument argument(const std::string& json) {
-  const Message message =
-      parsed(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":)" + json + "}}}");
+  const Message message = parsed(
+      R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":)" +
+      json + "}}}");
   const auto found = message.arguments.find("a");
   return found == message.arguments.end() ? Argument(std::string("absent")) : found->second;
 }
@@ -32,7 +33,8 @@ Argument argument(const std::string& json) {
 TEST(McpMessage, IdsAreAnsweredAsTheyCame) {
   EXPECT_EQ(parsed(R"({"jsonrpc":"2.0","id":7,"method":"ping"})").id, "7");
   EXPECT_EQ(parsed(R"({"jsonrpc":"2.0","id":-1,"method":"ping"})").id, "-1");
-  EXPECT_EQ(parsed(R"({"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"})").id, "18446744073709551615");
+  EXPECT_EQ(parsed(R"({"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"})").id,
+            "18446744073709551615");
   EXPECT_EQ(parsed(R"({"jsonrpc":"2.0","id":"a\"b","method":"ping"})").id, R"("a\"b")");
 }
 
@@ -48,14 +50,18 @@ TEST(McpMessage, WhatIsNoRequestIsRefused) {
   EXPECT_EQ(faultOf(R"({"jsonrpc":"1.0","id":1,"method":"ping"})"), Fault::NoRequest);
   EXPECT_EQ(faultOf(R"({"jsonrpc":"2.0","id":null,"method":"ping"})"), Fault::NoRequest);
   EXPECT_EQ(faultOf(R"({"jsonrpc":"2.0","id":1.5,"method":"ping"})"), Fault::NoRequest);
-  EXPECT_EQ(faultOf(R"({"jsonrpc":"2.0","id":1,"method":"ping","params":[]})"), Fault::WrongParameters);
-  EXPECT_EQ(faultOf(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":[]}})"),
+  EXPECT_EQ(faultOf(R"({"jsonrpc":"2.0","id":1,"method":"ping","params":[]})"),
             Fault::WrongParameters);
+  EXPECT_EQ(
+      faultOf(
+          R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":[]}})"),
+      Fault::WrongParameters);
 }
 
 TEST(McpMessage, NotificationsAndResponsesGetNoAnswer) {
   EXPECT_FALSE(parsed(R"({"jsonrpc":"2.0","method":"notifications/initialized"})").isAnswered());
-  EXPECT_FALSE(parsed(R"({"jsonrpc":"2.0","method":"notifications/progress","params":[]})").isAnswered());
+  EXPECT_FALSE(
+      parsed(R"({"jsonrpc":"2.0","method":"notifications/progress","params":[]})").isAnswered());
   EXPECT_FALSE(parsed(R"({"jsonrpc":"2.0","id":1,"result":{}})").isAnswered());
   EXPECT_FALSE(parsed(R"({"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}})").isAnswered());
   EXPECT_TRUE(parsed(R"({"jsonrpc":"2.0","id":1,"method":"ping"})").isAnswered());
@@ -74,16 +80,21 @@ TEST(McpMessage, ArgumentsKeepTheirKind) {
 
 TEST(McpMessage, ReadsWhatEachMethodNeeds) {
   EXPECT_EQ(
-      parsed(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}})").version,
+      parsed(
+          R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}})")
+          .version,
       "2025-06-18");
-  EXPECT_EQ(parsed(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}})").cancelled,
-            R"("x")");
+  EXPECT_EQ(
+      parsed(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}})")
+          .cancelled,
+      R"("x")");
   const Message stated = parsed(
       R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":)"
       R"("2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}})");
   EXPECT_EQ(stated.statedVersion, "2026-07-28");
   EXPECT_TRUE(stated.statesCapabilities);
-  EXPECT_FALSE(parsed(R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{}}})").statedVersion);
+  EXPECT_FALSE(parsed(R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{}}})")
+                   .statedVersion);
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ TEST(McpReply, AnErrorWithoutAnIdHasNull) {
             R"({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "a \"b\""}})");
   Message request;
   request.id = R"("x")";
-  EXPECT_THAT(errorReply(request, {Fault::UnknownVersion, "m"}, "[1]"), EndsWith(R"("message": "m", "data": [1]}})"));
+  EXPECT_THAT(errorReply(request, {Fault::UnknownVersion, "m"}, "[1]"),
+              EndsWith(R"("message": "m", "data": [1]}})"));
 }
 
 TEST(McpReply, ATextThatFitsStaysAsItIs) {

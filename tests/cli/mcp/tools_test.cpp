@@ -23,7 +23,8 @@ Argument text(std::string value) {
   return value;
 }
 
-Texts words(const char* tool, const Arguments& arguments, milliseconds limit = milliseconds(300'000)) {
+Texts words(const char* tool, const Arguments& arguments,
+            milliseconds limit = milliseconds(300'000)) {
   EXPECT_TRUE(checkArguments(*findTool(tool), arguments).ok());
   return findTool(tool)->words(arguments, limit);
 }
@@ -40,12 +41,15 @@ TEST(McpTools, ACallBecomesACommandLine) {
               ElementsAre("whatif", "--", "a.lcn", "amp=on", "copy*0"));
   EXPECT_THAT(words("diff", {{"before", text("a")}, {"after", text("b")}}),
               ElementsAre("diff", "--rows", "20", "--", "a", "b"));
-  EXPECT_THAT(words("query", {{"file", text("a")}, {"sql", text("SELECT 1")}, {"rows", std::int64_t{5}}}),
-              ElementsAre("query", "--csv", "--rows", "5", "--time-limit", "305.000", "--", "a", "SELECT 1"));
+  EXPECT_THAT(
+      words("query", {{"file", text("a")}, {"sql", text("SELECT 1")}, {"rows", std::int64_t{5}}}),
+      ElementsAre("query", "--csv", "--rows", "5", "--time-limit", "305.000", "--", "a",
+                  "SELECT 1"));
 }
 
 TEST(McpTools, AListMayBeOneText) {
-  EXPECT_THAT(words("report", {{"file", text("a")}, {"sections", text("steps")}}), testing::Contains("steps"));
+  EXPECT_THAT(words("report", {{"file", text("a")}, {"sections", text("steps")}}),
+              testing::Contains("steps"));
 }
 
 TEST(McpTools, WithoutALimitAQueryHasNone) {
@@ -68,10 +72,13 @@ TEST(McpTools, WrongArgumentsAreNamed) {
               HasSubstr("there is no argument `section`; there are: file, sections"));
   EXPECT_THAT(faultOf("report", {{"file", text("a")}, {"sections", Texts{"stepz"}}}),
               HasSubstr("does not know 'stepz'; there are: summary, "));
-  EXPECT_THAT(faultOf("whatif", {{"file", text("a")}, {"changes", Texts{}}}), HasSubstr("is an empty list"));
-  EXPECT_THAT(faultOf("whatif", {{"file", text("a")}, {"changes", Argument()}}), HasSubstr("is not a list of texts"));
-  EXPECT_THAT(faultOf("query", {{"file", text("a")}, {"sql", text("s")}, {"rows", std::int64_t{0}}}),
-              HasSubstr("is 0; it takes 1 to 10000"));
+  EXPECT_THAT(faultOf("whatif", {{"file", text("a")}, {"changes", Texts{}}}),
+              HasSubstr("is an empty list"));
+  EXPECT_THAT(faultOf("whatif", {{"file", text("a")}, {"changes", Argument()}}),
+              HasSubstr("is not a list of texts"));
+  EXPECT_THAT(
+      faultOf("query", {{"file", text("a")}, {"sql", text("s")}, {"rows", std::int64_t{0}}}),
+      HasSubstr("is 0; it takes 1 to 10000"));
 }
 
 TEST(McpTools, TheSchemaHasEveryTableAndItsColumns) {

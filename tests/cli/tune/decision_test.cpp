@@ -48,7 +48,8 @@ TEST(Estimates, OfFewPairsLearnTheNoiseFromAllComparisons) {
   const double half = 2.228 * 0.01414;
   EXPECT_THAT(estimate(std::vector{0.5}, noise).low, DoubleNear(1 - std::exp(-0.5 + half), 1e-4));
   // Pairs that agree by chance are not more certain than that.
-  EXPECT_THAT(estimate(std::vector{0.5, 0.5}, noise).low, DoubleNear(1 - std::exp(-0.5 + half / std::sqrt(2)), 1e-4));
+  EXPECT_THAT(estimate(std::vector{0.5, 0.5}, noise).low,
+              DoubleNear(1 - std::exp(-0.5 + half / std::sqrt(2)), 1e-4));
 }
 
 TEST(Estimates, OfFourPairsShowTheirOwnNoise) {
@@ -81,14 +82,16 @@ TEST(Judgements, WaitForMorePairsWhereTheyDisagree) {
 }
 
 TEST(Judgements, GiveUpWhenAllPairsAreDone) {
-  EXPECT_EQ(judged(compared({100, 100, 100, 100, 100, 100}, {101, 99, 100, 102, 98, 100})).verdict, Verdict::NoGain);
+  EXPECT_EQ(judged(compared({100, 100, 100, 100, 100, 100}, {101, 99, 100, 102, 98, 100})).verdict,
+            Verdict::NoGain);
 }
 
 TEST(Judgements, SeeASlowerStepAndNeedTwoPairsForItToo) {
   Noise noise;
   for (int i = 0; i < 3; ++i) noise.add(std::vector{0.0, 0.01});
   EXPECT_EQ(judged(compared({100, 100}, {150, 150}), noise).verdict, Verdict::Slower);
-  EXPECT_EQ(judged(compared({100}, {150}), noise).verdict, Verdict::Unsure) << "one run may be disturbed";
+  EXPECT_EQ(judged(compared({100}, {150}), noise).verdict, Verdict::Unsure)
+      << "one run may be disturbed";
 }
 
 TEST(Judgements, RejectAnotherLoss) {
@@ -117,7 +120,8 @@ TEST(Judgements, RejectALossThatIsNoNumber) {
 TEST(Judgements, AllowWhatRunsWithoutAChangeDifferBy) {
   Comparison comparison = compared({100, 100}, {50, 50.1});
   comparison.before[0] = step(100, 0.9);
-  comparison.after = {step(50, 1.1), step(50.1, 1.1)};  // means 0.95 and 1.1; three times the range is 0.3
+  comparison.after = {step(50, 1.1),
+                      step(50.1, 1.1)};  // means 0.95 and 1.1; three times the range is 0.3
   EXPECT_EQ(judged(comparison).verdict, Verdict::Kept);
 }
 
@@ -139,9 +143,11 @@ TEST(Judgements, RejectMemoryThatGrows) {
   EXPECT_EQ(judged(comparison).verdict, Verdict::MemoryGrew);
   Limits roomy;
   roomy.roomBytes = 300;
-  EXPECT_EQ(judged(comparison, {}, roomy).verdict, Verdict::Unsure) << "there is room, and equal pairs show no noise";
+  EXPECT_EQ(judged(comparison, {}, roomy).verdict, Verdict::Unsure)
+      << "there is room, and equal pairs show no noise";
   comparison.after[0].deviceBytes = 10;
-  EXPECT_THAT(judged(comparison, {}, roomy).why, HasSubstr("the GPU's memory grows from 0 B to 10 B"));
+  EXPECT_THAT(judged(comparison, {}, roomy).why,
+              HasSubstr("the GPU's memory grows from 0 B to 10 B"));
 }
 
 }  // namespace

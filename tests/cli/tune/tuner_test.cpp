@@ -38,7 +38,8 @@ class FakeMachine : public Machine {
     std::string failure{};
   };
 
-  std::optional<RunOutcome> run(std::span<const collector::Setting> settings, std::string_view) override {
+  std::optional<RunOutcome> run(std::span<const collector::Setting> settings,
+                                std::string_view) override {
     runs.push_back(collector::settingsText(settings));
     if (runs.size() > interruptedAfter) return std::nullopt;
     left -= 10;
@@ -53,7 +54,8 @@ class FakeMachine : public Machine {
       measured.nsPerStep *= effect.factor;
       loss *= effect.loss;
       if (effect.applied) {
-        out.outcomes.push_back({collector::SettingOutcome::Kind::Applied, each.text(), 1, thing, "0", site, ""});
+        out.outcomes.push_back(
+            {collector::SettingOutcome::Kind::Applied, each.text(), 1, thing, "0", site, ""});
       }
     }
     if (settings.empty() && runs.size() > failsAfter) out.failure = failure;
@@ -64,7 +66,8 @@ class FakeMachine : public Machine {
   prof::Result<std::vector<Priced>> price(std::span<const collector::Setting> kept) override {
     std::vector<Priced> all;
     for (const auto& [text, effect] : effects) {
-      if (std::ranges::find(kept, setting(text)) == kept.end()) all.push_back({setting(text), effect.predicted});
+      if (std::ranges::find(kept, setting(text)) == kept.end())
+        all.push_back({setting(text), effect.predicted});
     }
     return all;
   }
@@ -98,8 +101,9 @@ std::vector<std::string> triesOf(const Result& result) {
 
 TEST(Tuner, KeepsWhatHelpsAndGoesOnFromThere) {
   FakeMachine machine;
-  machine.effects = {
-      {"loader.workers=4", {0.5, 0.5}}, {"optimizer.fused=on", {0.1, 0.85}}, {"zero_grad=none", {0.005, 0.5}}};
+  machine.effects = {{"loader.workers=4", {0.5, 0.5}},
+                     {"optimizer.fused=on", {0.1, 0.85}},
+                     {"zero_grad=none", {0.005, 0.5}}};
   const Result result = tuned(machine);
   EXPECT_THAT(triesOf(result), ElementsAre("loader.workers=4: kept", "optimizer.fused=on: kept"));
   EXPECT_EQ(collector::settingsText(result.kept), "loader.workers=4,optimizer.fused=on");
@@ -229,8 +233,10 @@ TEST(Tuner, NeverEndsSlowerThanItBegan) {
     FakeMachine machine;
     machine.generator.seed(seed);
     machine.noise = 0.05;
-    machine.effects = {
-        {"amp=on", {0.4, 1.02}}, {"fuse=on", {0.3, 1}}, {"zero_grad=none", {0.2, 1.01}}, {"matmul=high", {0.1, 1}}};
+    machine.effects = {{"amp=on", {0.4, 1.02}},
+                       {"fuse=on", {0.3, 1}},
+                       {"zero_grad=none", {0.2, 1.01}},
+                       {"matmul=high", {0.1, 1}}};
     const Result result = tuned(machine);
     double factor = 1;
     for (const auto& each : result.kept) factor *= machine.effects.at(each.text()).factor;
@@ -239,7 +245,8 @@ TEST(Tuner, NeverEndsSlowerThanItBegan) {
 }
 
 TEST(WorthTrying, IsWhatIsPricedAboveTheNoiseOrAskedFor) {
-  std::vector<Priced> priced{{setting("amp=on"), 0.02}, {setting("fuse=on"), 0.2}, {setting("debug=off"), 0.3}};
+  std::vector<Priced> priced{
+      {setting("amp=on"), 0.02}, {setting("fuse=on"), 0.2}, {setting("debug=off"), 0.3}};
   priced.push_back({setting("gc=freeze"), 0, 0, 0, false, Asked::ByName});
   const auto got = worthTrying(priced, {}, 0.05);
   ASSERT_THAT(got, SizeIs(3));
@@ -275,12 +282,13 @@ std::vector<std::string> textsOf(const std::vector<Candidate>& all) {
 
 TEST(Candidates, OfALoaderAreNumbersOfWorkersUpToTheCores) {
   const std::vector<std::string> names{"loader.workers", "loader.prefetch", "loader.persistent"};
-  EXPECT_THAT(textsOf(candidates({.cores = 6, .workers = 0}, {}, names)),
-              ElementsAre("loader.workers=1", "loader.workers=2", "loader.workers=4", "loader.workers=6"));
+  EXPECT_THAT(
+      textsOf(candidates({.cores = 6, .workers = 0}, {}, names)),
+      ElementsAre("loader.workers=1", "loader.workers=2", "loader.workers=4", "loader.workers=6"));
   const std::vector kept{setting("loader.workers=4")};
   EXPECT_THAT(textsOf(candidates({.cores = 6, .workers = 0, .prefetch = 2}, kept, names)),
-              ElementsAre("loader.workers=1", "loader.workers=2", "loader.workers=6", "loader.prefetch=4",
-                          "loader.prefetch=8", "loader.persistent=on"));
+              ElementsAre("loader.workers=1", "loader.workers=2", "loader.workers=6",
+                          "loader.prefetch=4", "loader.prefetch=8", "loader.persistent=on"));
   EXPECT_THAT(candidates({.cores = 6}, {}, names), IsEmpty()) << "it has no loader";
 }
 
@@ -307,7 +315,8 @@ TEST(Page, HasTheTableAndTheLinesOfTheScript) {
   EXPECT_THAT(text, HasSubstr("loader.workers=4  50.0 %"));
   EXPECT_THAT(text, HasSubstr("  train.py:7: DataLoader(…, num_workers=4)\n"));
   EXPECT_THAT(text, HasSubstr("lacuna run --set loader.workers=4 -- python 'my train.py'\n"));
-  EXPECT_THAT(htmlOf(session, result), HasSubstr("<code>train.py:7: DataLoader(…, num_workers=4)</code>"));
+  EXPECT_THAT(htmlOf(session, result),
+              HasSubstr("<code>train.py:7: DataLoader(…, num_workers=4)</code>"));
   EXPECT_THAT(jsonOf(session, result), HasSubstr("\"kept\": [\"loader.workers=4\"]"));
 }
 
@@ -317,14 +326,16 @@ TEST(Page, HasTheLinesOfAProgramOfTheRuntime) {
   machine.site = "";
   machine.effects = {{"loader.workers=2", {.predicted = 0.4, .factor = 0.6}},
                      {"optimizer.fused=on", {.predicted = 0.3, .factor = 0.7}}};
-  EXPECT_THAT(scriptLines(tuned(machine)), ElementsAre("LoaderOptions{.workers = 2}", "optimizer.setFused(true)"));
+  EXPECT_THAT(scriptLines(tuned(machine)),
+              ElementsAre("LoaderOptions{.workers = 2}", "optimizer.setFused(true)"));
 }
 
 TEST(Page, CallsAnIntervalWiderThanTheStepUnsure) {
   Result result;
   const auto text = [&](double low, double high) {
     result.tries.resize(1);
-    result.tries[0].judgement.measured = {.share = 0.2, .low = low, .high = high, .pairs = 2, .known = true};
+    result.tries[0].judgement.measured = {
+        .share = 0.2, .low = low, .high = high, .pairs = 2, .known = true};
     return textOf({{"a"}, 40, 8, 60}, result);
   };
   EXPECT_THAT(text(-0.3, 0.6), HasSubstr("20.0 % (-30.0 … 60.0)"));
@@ -335,7 +346,8 @@ TEST(Page, ShowsWhatAProgramWritesAsText) {
   FakeMachine machine;
   machine.effects = {{"fuse=on", {0.5, 0.5, 1, true, "<script>\x1b[2J"}}};
   const Result result = tuned(machine);
-  EXPECT_THAT(htmlOf({{"a<b"}, 40, 8, 60}, result), testing::AllOf(HasSubstr("&lt;script&gt;"), HasSubstr("a&lt;b")));
+  EXPECT_THAT(htmlOf({{"a<b"}, 40, 8, 60}, result),
+              testing::AllOf(HasSubstr("&lt;script&gt;"), HasSubstr("a&lt;b")));
   EXPECT_THAT(textOf({{"a"}, 40, 8, 60}, result), Not(HasSubstr("\x1b")));
   EXPECT_THAT(jsonOf({{"a"}, 40, 8, 60}, result), Not(HasSubstr("\x1b")));
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Programs drawn by chance, against a CUPTI that uses the freedoms which its documents leave it. Whatever it hands over
-// is in the trace once; whatever it could not keep is counted.
+// Programs drawn by chance, against a CUPTI that uses the freedoms which its documents leave it.
+// Whatever it hands over is in the trace once; whatever it could not keep is counted.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -97,7 +97,8 @@ class Adversary : public testing::Test {
     fake<void(std::uint32_t, std::uint32_t)>("fakeLaterKind")(kLaterKind, sizeof(LaterRecord));
     fake<void(std::uint32_t)>("fakeLateness")(static_cast<std::uint32_t>(random()));
     constexpr clockid_t kClocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME};
-    fake<void(int, std::int64_t)>("fakeClock")(kClocks[random() % 3], static_cast<std::int64_t>(random() % 1'000'000));
+    fake<void(int, std::int64_t)>("fakeClock")(kClocks[random() % 3],
+                                               static_cast<std::int64_t>(random() % 1'000'000));
   }
   static TracerOptions drawn(std::mt19937& random) {
     TracerOptions options;
@@ -112,7 +113,8 @@ class Adversary : public testing::Test {
   void* cupti_ = nullptr;
 };
 
-void expectWhole(const RowCollector& rows, const TracerReport& report, std::uint64_t records, prof::TimeWindow run) {
+void expectWhole(const RowCollector& rows, const TracerReport& report, std::uint64_t records,
+                 prof::TimeWindow run) {
   // Half of a bad reading of the clocks, on a busy machine.
   constexpr prof::TimeNs kReading = 20'000'000;
   std::map<std::uint64_t, int> seen;
@@ -160,7 +162,8 @@ TEST_F(Adversary, LosesNothingThatIsNotCounted) {
     prepare(random);
     // A program may end a recording and begin another.
     const std::size_t recordings = 1 + random() % 3;
-    for (std::size_t i = 0; i < recordings; ++i) lossy += playOnce(cupti_, random, drawn(random)) > 0 ? 1 : 0;
+    for (std::size_t i = 0; i < recordings; ++i)
+      lossy += playOnce(cupti_, random, drawn(random)) > 0 ? 1 : 0;
     EXPECT_EQ(fake<int()>("fakeMisuses")(), 0);
   }
   // Else the buffers of all programs would be too many to tell.

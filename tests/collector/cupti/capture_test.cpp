@@ -45,7 +45,8 @@ class CaptureTest : public testing::Test {
   std::optional<CaptureWriter> writer_;
 };
 
-/// A symbol of 280 bytes whose every parameter holds the one before twice: its plain name has more than 2^40 bytes.
+/// A symbol of 280 bytes whose every parameter holds the one before twice: its plain name has more
+/// than 2^40 bytes.
 std::string doublingSymbol() {
   std::string symbol = "_Z1f1AIiiE";
   const auto reference = [](int number) {
@@ -73,9 +74,8 @@ TEST_F(CaptureTest, ASymbolThatCannotBeDemangledCostsItsOwnPlainNameAlone) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
   ASSERT_TRUE(report.ok()) << report.error().message;
   ASSERT_EQ(report->notes.size(), 1u);
-  EXPECT_THAT(
-      report->notes[0],
-      testing::EndsWith("names of kernels that stay mangled, as their plain form takes too much time or memory: 1"));
+  EXPECT_THAT(report->notes[0], testing::EndsWith("names of kernels that stay mangled, as their "
+                                                  "plain form takes too much time or memory: 1"));
   auto reader = prof::Reader::open(trace);
   ASSERT_TRUE(reader.ok());
   auto kernels = reader->table<prof::Kernel>();

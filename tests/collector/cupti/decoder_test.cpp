@@ -23,10 +23,13 @@ class DecoderTest : public testing::Test {
   DecoderHooks hooks() {
     DecoderHooks hooks;
     hooks.text = [](const void* pointer) {
-      return pointer != nullptr ? std::string_view(static_cast<const char*>(pointer)) : std::string_view();
+      return pointer != nullptr ? std::string_view(static_cast<const char*>(pointer))
+                                : std::string_view();
     };
     hooks.apiName = [](bool driver, std::uint32_t id) {
-      return id == 211 ? std::string("cudaLaunchKernel_v7000") : driver ? std::string("cuMemAlloc_v2") : std::string();
+      return id == 211 ? std::string("cudaLaunchKernel_v7000")
+             : driver  ? std::string("cuMemAlloc_v2")
+                       : std::string();
     };
     hooks.clock = &clock_;
     return hooks;
@@ -227,8 +230,8 @@ TEST_F(DecoderTest, SyncFindsItsDeviceThroughTheContext) {
 CUpti_ActivityMemory4 memoryRecord(bool async, bool release) {
   CUpti_ActivityMemory4 record{};
   record.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
-  record.memoryOperationType =
-      release ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
+  record.memoryOperationType = release ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
+                                       : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
   record.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
   record.isAsync = async ? 1 : 0;
   record.address = 0x7f0000000000;
@@ -330,9 +333,10 @@ TEST_F(DecoderTest, ClocksTemperatureAndFanAreCountersOfTheirOwn) {
     const auto& track = rows_.all<prof::CounterTrack>().at(sample.track.value - 1);
     values.emplace_back(rows_.text(track.name) + ", " + rows_.text(track.unit), sample.value);
   }
-  EXPECT_EQ(values,
-            (std::vector<std::pair<std::string, double>>{
-                {"SM clock, MHz", 1980}, {"memory clock, MHz", 2619}, {"temperature, °C", 61}, {"fan speed, %", 40}}));
+  EXPECT_EQ(values, (std::vector<std::pair<std::string, double>>{{"SM clock, MHz", 1980},
+                                                                 {"memory clock, MHz", 2619},
+                                                                 {"temperature, °C", 61},
+                                                                 {"fan speed, %", 40}}));
 }
 
 TEST_F(DecoderTest, EnvironmentAndPoolsBecomeCounters) {
@@ -483,12 +487,14 @@ TEST_F(DecoderTest, BothGenerationsOfStructuresGiveTheSameRows) {
   };
   const RowCollector now = decoded(
       compiledStrides(), contextOf<CUpti_ActivityContext3>(), kernelOf<CUpti_ActivityKernel10>(),
-      copyOf<CUpti_ActivityMemcpy6>(), memoryOf<CUpti_ActivityMemory4>(), syncOf<CUpti_ActivitySynchronization2>(),
-      graphOf<CUpti_ActivityGraphTrace2>(), overheadOf<CUpti_ActivityOverhead3>(), poolOf<CUpti_ActivityMemoryPool3>());
-  const RowCollector before = decoded(
-      stridesOf12(), contextOf<CUpti_ActivityContext2>(), kernelOf<CUpti_ActivityKernel9>(),
-      copyOf<CUpti_ActivityMemcpy5>(), memoryOf<CUpti_ActivityMemory3>(), syncOf<CUpti_ActivitySynchronization>(),
-      graphOf<CUpti_ActivityGraphTrace>(), overheadOf<CUpti_ActivityOverhead2>(), poolOf<CUpti_ActivityMemoryPool2>());
+      copyOf<CUpti_ActivityMemcpy6>(), memoryOf<CUpti_ActivityMemory4>(),
+      syncOf<CUpti_ActivitySynchronization2>(), graphOf<CUpti_ActivityGraphTrace2>(),
+      overheadOf<CUpti_ActivityOverhead3>(), poolOf<CUpti_ActivityMemoryPool3>());
+  const RowCollector before =
+      decoded(stridesOf12(), contextOf<CUpti_ActivityContext2>(), kernelOf<CUpti_ActivityKernel9>(),
+              copyOf<CUpti_ActivityMemcpy5>(), memoryOf<CUpti_ActivityMemory3>(),
+              syncOf<CUpti_ActivitySynchronization>(), graphOf<CUpti_ActivityGraphTrace>(),
+              overheadOf<CUpti_ActivityOverhead2>(), poolOf<CUpti_ActivityMemoryPool2>());
   EXPECT_TRUE(now == before);
   for (const RowCollector* rows : {&now, &before}) {
     ASSERT_EQ(rows->all<prof::Kernel>().size(), 2u);
@@ -512,9 +518,10 @@ TEST_F(DecoderTest, BothGenerationsOfStructuresGiveTheSameRows) {
 }
 
 TEST_F(DecoderTest, ATruncatedBufferGivesItsCompleteRecords) {
-  const CUpti_ActivityKernel10 records[2] = {kernelRecord("a", 1'000'100, 1'000'200), kernelRecord("b", 1, 2)};
-  const auto used =
-      decoder_.decodeBuffer(reinterpret_cast<const std::byte*>(records), sizeof records - 1, compiledStrides());
+  const CUpti_ActivityKernel10 records[2] = {kernelRecord("a", 1'000'100, 1'000'200),
+                                             kernelRecord("b", 1, 2)};
+  const auto used = decoder_.decodeBuffer(reinterpret_cast<const std::byte*>(records),
+                                          sizeof records - 1, compiledStrides());
   EXPECT_EQ(used, sizeof records[0]);
   EXPECT_EQ(rows_.all<prof::Kernel>().size(), 1u);
 }

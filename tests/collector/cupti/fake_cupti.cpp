@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps libcupti's contract as far as a tracer can see it. Each thread has a buffer of its own, as the header has it
-// (cupti_activity.h, CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER: "The default value is 1"). It asks for one where a
-// thread has none, fills it record by record, and hands it back when it is full or flushed, but not while a record in
-// it lacks its end (cuptiActivityFlushAll: "It doesn't return buffers which have one or more incomplete records").
-// Records that find no buffer are counted, and a second subscriber is refused. Where the real one hangs it refuses and
-// counts, or ends the process: asking for the lost records in the completion callback, and calls in a forked child.
-// It is the driver too, as far as one waits for its contexts. The test drives it through the fake… functions.
+// Keeps libcupti's contract as far as a tracer can see it. Each thread has a buffer of its own, as
+// the header has it (cupti_activity.h, CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER: "The default
+// value is 1"). It asks for one where a thread has none, fills it record by record, and hands it
+// back when it is full or flushed, but not while a record in it lacks its end
+// (cuptiActivityFlushAll: "It doesn't return buffers which have one or more incomplete records").
+// Records that find no buffer are counted, and a second subscriber is refused. Where the real one
+// hangs it refuses and counts, or ends the process: asking for the lost records in the completion
+// callback, and calls in a forked child. It is the driver too, as far as one waits for its
+// contexts. The test drives it through the fake… functions.
 #include <cupti.h>
 #include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
@@ -55,8 +57,8 @@ struct Place {
 std::map<std::uint32_t, Place> begun;  ///< kernels by correlation
 std::size_t lost = 0;
 bool held = false;
-/// Lets a buffer that is full wait, and changes the order of those that are handed back. The header promises neither a
-/// time nor an order.
+/// Lets a buffer that is full wait, and changes the order of those that are handed back. The header
+/// promises neither a time nor an order.
 std::optional<std::mt19937> lateness;
 std::atomic<int> subscribeResult = CUPTI_SUCCESS;
 std::atomic<int> registerResult = CUPTI_SUCCESS;
@@ -71,7 +73,8 @@ std::atomic<int> enableResult = CUPTI_SUCCESS;
 std::atomic<int> flushes = 0;
 std::atomic<int> hardwareSamples = 0;
 constexpr std::uint8_t kConfigByte = 0xC5;
-std::span<const std::uint8_t> hardwareConfig;  ///< by the pointer that the caller gave, as the real library keeps it
+std::span<const std::uint8_t>
+    hardwareConfig;  ///< by the pointer that the caller gave, as the real library keeps it
 CUpti_CallbackFunc onResource = nullptr;
 bool createdEnabled = false, destroyedEnabled = false, nodesEnabled = false;
 std::set<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>> enabledApi;
@@ -80,11 +83,13 @@ std::atomic<int> running = 0;  ///< kernels that were launched and have not ende
 std::atomic<bool> endless = false;
 std::atomic<CUcontext> current = nullptr;
 std::mutex orderMutex;
-/// A letter for each call of these, in order: Subscribe, Thread ids, Buffers, Kinds on, resource Callbacks on, calls
-/// Off, Wait for a context, kinds Down, Forced flush; several of a kind in a row are one.
+/// A letter for each call of these, in order: Subscribe, Thread ids, Buffers, Kinds on, resource
+/// Callbacks on, calls Off, Wait for a context, kinds Down, Forced flush; several of a kind in a
+/// row are one.
 std::string order;
 std::atomic<std::uint32_t> kernelStride = sizeof(CUpti_ActivityKernel10);
-std::atomic<std::uint32_t> laterKind = 0, laterBytes = 0;  ///< of a version that we were not compiled for
+std::atomic<std::uint32_t> laterKind = 0,
+                           laterBytes = 0;  ///< of a version that we were not compiled for
 std::atomic<clockid_t> stampClock = CLOCK_REALTIME;
 std::atomic<std::int64_t> stampOffset = 0;
 std::atomic<int> timestampResult = CUPTI_SUCCESS, threadIdResult = CUPTI_SUCCESS;
@@ -157,7 +162,8 @@ void ownProcess() {
 CUptiResult subscribe(CUpti_CallbackFunc callback) {
   ownProcess();
   note('S');
-  if (const int refused = subscribeResult; refused != CUPTI_SUCCESS) return static_cast<CUptiResult>(refused);
+  if (const int refused = subscribeResult; refused != CUPTI_SUCCESS)
+    return static_cast<CUptiResult>(refused);
   if (subscribers > 0) {
     ++misuses;
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
@@ -225,8 +231,9 @@ void fakeLaterKind(std::uint32_t kind, std::uint32_t bytes) {
   laterBytes = bytes;
 }
 
-/// The clock of all stamps. The header allows any: cuptiGetTimestamp "returns a timestamp normalized to correspond with
-/// the start and end timestamps reported in the CUPTI activity records" (cupti_activity.h), and names none.
+/// The clock of all stamps. The header allows any: cuptiGetTimestamp "returns a timestamp
+/// normalized to correspond with the start and end timestamps reported in the CUPTI activity
+/// records" (cupti_activity.h), and names none.
 void fakeClock(int clock, std::int64_t offsetNs) {
   stampClock = clock;
   stampOffset = offsetNs;
@@ -235,7 +242,8 @@ void fakeTimestampResult(int result) {
   timestampResult = result;
 }
 
-/// "CUPTI_ERROR_NOT_SUPPORTED if type is not supported on the platform" (cupti_activity.h, cuptiSetThreadIdType)
+/// "CUPTI_ERROR_NOT_SUPPORTED if type is not supported on the platform" (cupti_activity.h,
+/// cuptiSetThreadIdType)
 void fakeThreadIdResult(int result) {
   threadIdResult = result;
 }
@@ -245,7 +253,8 @@ void fakeEmit(const void* record, std::size_t bytes) {
   (void)write(record, bytes);
 }
 
-/// A kernel that runs from now on, in a buffer that is withheld until it ends. It may be ended by any thread.
+/// A kernel that runs from now on, in a buffer that is withheld until it ends. It may be ended by
+/// any thread.
 void fakeBegin(std::uint32_t correlation) {
   const auto kernel = lacuna::collector::cupti::kernelRecord("long", now(), 0, correlation);
   std::lock_guard lock(mutex);
@@ -274,24 +283,27 @@ void fakeLateness(std::uint32_t seed) {
 
 /// A kernel that starts now, and what launched it.
 void fakeKernel(const char* name, std::uint32_t correlation) {
-  const auto call = lacuna::collector::cupti::callRecord(CUPTI_ACTIVITY_KIND_RUNTIME, now(), correlation);
+  const auto call =
+      lacuna::collector::cupti::callRecord(CUPTI_ACTIVITY_KIND_RUNTIME, now(), correlation);
   fakeEmit(&call, sizeof call);
   const std::uint64_t start = now();
-  const auto kernel = lacuna::collector::cupti::kernelRecord(name, start, start + 1000, correlation);
+  const auto kernel =
+      lacuna::collector::cupti::kernelRecord(name, start, start + 1000, correlation);
   fakeEmit(&kernel, kernelStride);
 }
 
 /// One that runs still where it has no duration.
 static void emitRunning(std::uint64_t durationNs) {
   const std::uint64_t start = now();
-  const auto kernel =
-      lacuna::collector::cupti::kernelRecord("running", start, durationNs != 0 ? start + durationNs : 0, 77);
+  const auto kernel = lacuna::collector::cupti::kernelRecord(
+      "running", start, durationNs != 0 ? start + durationNs : 0, 77);
   fakeEmit(&kernel, kernelStride);
 }
 
 /// A record of every kind, which starts now.
 void fakeEveryKind() {
-  lacuna::collector::cupti::everyKind(now(), [](const auto& record) { fakeEmit(&record, sizeof record); });
+  lacuna::collector::cupti::everyKind(now(),
+                                      [](const auto& record) { fakeEmit(&record, sizeof record); });
 }
 
 void fakeDrop(std::size_t count) {
@@ -333,26 +345,33 @@ void fakeEndless() {
 void fakeContext(int number, int created) {
   CUpti_ResourceData data{};
   data.context = reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(number));
-  const auto id = created != 0 ? CUPTI_CBID_RESOURCE_CONTEXT_CREATED : CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING;
-  if (created != 0 ? createdEnabled : destroyedEnabled) onResource(nullptr, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+  const auto id = created != 0 ? CUPTI_CBID_RESOURCE_CONTEXT_CREATED
+                               : CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING;
+  if (created != 0 ? createdEnabled : destroyedEnabled)
+    onResource(nullptr, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
 }
-/// The program makes a node of a graph, as a copy of another one or as none (0). The driver numbers it.
+/// The program makes a node of a graph, as a copy of another one or as none (0). The driver numbers
+/// it.
 void fakeNodeMade(int number, int original) {
   if (!nodesEnabled) return;
-  const auto node = [](int of) { return reinterpret_cast<CUgraphNode>(static_cast<std::uintptr_t>(of)); };
+  const auto node = [](int of) {
+    return reinterpret_cast<CUgraphNode>(static_cast<std::uintptr_t>(of));
+  };
   CUpti_GraphData graph{};
   graph.node = node(number);
   graph.originalNode = node(original);
   CUpti_ResourceData data{};
   data.resourceDescriptor = &graph;
-  onResource(nullptr, CUPTI_CB_DOMAIN_RESOURCE,
-             original == 0 ? CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED : CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, &data);
+  onResource(
+      nullptr, CUPTI_CB_DOMAIN_RESOURCE,
+      original == 0 ? CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED : CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+      &data);
 }
 void fakeCapturesNow(int number) {
   captures = number;
 }
-/// The program begins or ends the capture of a stream, by a call that returns `result`. Who calls the runtime calls the
-/// driver, too, and both may be seen or only one.
+/// The program begins or ends the capture of a stream, by a call that returns `result`. Who calls
+/// the runtime calls the driver, too, and both may be seen or only one.
 void fakeCapture(int begins, int result, int byRuntime, int byDriver) {
   if (result == CUDA_SUCCESS || begins == 0) captures += begins != 0 ? 1 : -1;
   const auto report = [&](CUpti_CallbackDomain domain, CUpti_CallbackId id) {
@@ -365,12 +384,13 @@ void fakeCapture(int begins, int result, int byRuntime, int byDriver) {
     }
   };
   if (byDriver != 0) {
-    report(CUPTI_CB_DOMAIN_DRIVER_API,
-           begins != 0 ? CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2 : CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture);
+    report(CUPTI_CB_DOMAIN_DRIVER_API, begins != 0 ? CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2
+                                                   : CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture);
   }
   if (byRuntime != 0) {
-    report(CUPTI_CB_DOMAIN_RUNTIME_API, begins != 0 ? CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCapture_v10000
-                                                    : CUPTI_RUNTIME_TRACE_CBID_cudaStreamEndCapture_v10000);
+    report(CUPTI_CB_DOMAIN_RUNTIME_API, begins != 0
+                                            ? CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCapture_v10000
+                                            : CUPTI_RUNTIME_TRACE_CBID_cudaStreamEndCapture_v10000);
   }
 }
 void fakeCurrent(int number) {
@@ -412,8 +432,9 @@ CUresult cuCtxPopCurrent_v2(CUcontext* pctx) {
 }
 CUresult cuCtxSynchronize() {
   note('W');
-  // "It is invalid to synchronize … a device or context that has a stream in capture mode" (CUDA C++ Programming Guide,
-  // prohibited and unhandled operations of stream capture): the capture is invalidated.
+  // "It is invalid to synchronize … a device or context that has a stream in capture mode" (CUDA
+  // C++ Programming Guide, prohibited and unhandled operations of stream capture): the capture is
+  // invalidated.
   if (captures > 0) {
     ++misuses;
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -446,10 +467,12 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle*, CUpti_CallbackFunc callback,
 #ifdef CUpti_SubscriberParams_STRUCT_SIZE
 CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle*, CUpti_CallbackFunc callback, void*,
                               CUpti_SubscriberParams* params) {
-  if (params->structSize != CUpti_SubscriberParams_STRUCT_SIZE) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (params->structSize != CUpti_SubscriberParams_STRUCT_SIZE)
+    return CUPTI_ERROR_INVALID_PARAMETER;
   const CUptiResult result = subscribe(callback);
   const char* name = holder;
-  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED && name != nullptr && params->oldSubscriberSize > 0) {
+  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED && name != nullptr &&
+      params->oldSubscriberSize > 0) {
     std::strncpy(params->oldSubscriberName, name, params->oldSubscriberSize);
   }
   return result;
@@ -460,8 +483,8 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
   --subscribers;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
-                                CUpti_CallbackId id) {
+CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle,
+                                CUpti_CallbackDomain domain, CUpti_CallbackId id) {
   ownProcess();
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
     if (enable != 0) enabledApi.emplace(domain, id);
@@ -484,11 +507,14 @@ CUptiResult cuptiGetGraphNodeId(CUgraphNode node, std::uint64_t* nodeId) {
 }
 CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
   note('T');
-  if (const int refused = threadIdResult; refused != CUPTI_SUCCESS) return static_cast<CUptiResult>(refused);
-  return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+  if (const int refused = threadIdResult; refused != CUPTI_SUCCESS)
+    return static_cast<CUptiResult>(refused);
+  return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? CUPTI_SUCCESS
+                                                      : CUPTI_ERROR_INVALID_PARAMETER;
 }
 CUptiResult cuptiGetTimestamp(std::uint64_t* timestamp) {
-  if (const int refused = timestampResult; refused != CUPTI_SUCCESS) return static_cast<CUptiResult>(refused);
+  if (const int refused = timestampResult; refused != CUPTI_SUCCESS)
+    return static_cast<CUptiResult>(refused);
   *timestamp = now();
   return CUPTI_SUCCESS;
 }
@@ -594,9 +620,11 @@ CUptiResult cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Param
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params* params) {
-  return std::strncmp(params->ppMetricNames[0], "nvl", 3) == 0 ? CUPTI_ERROR_INVALID_METRIC_NAME : CUPTI_SUCCESS;
+  return std::strncmp(params->ppMetricNames[0], "nvl", 3) == 0 ? CUPTI_ERROR_INVALID_METRIC_NAME
+                                                               : CUPTI_SUCCESS;
 }
-CUptiResult cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigImageSize_Params* params) {
+CUptiResult cuptiProfilerHostGetConfigImageSize(
+    CUpti_Profiler_Host_GetConfigImageSize_Params* params) {
   params->configImageSize = 16;
   return CUPTI_SUCCESS;
 }
@@ -608,13 +636,15 @@ CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_P
   params->numOfPasses = 1;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params* params) {
+CUptiResult cuptiProfilerHostEvaluateToGpuValues(
+    CUpti_Profiler_Host_EvaluateToGpuValues_Params* params) {
   for (std::size_t i = 0; i < params->numMetrics; ++i) {
     params->pMetricValues[i] = static_cast<double>(100 * i + params->rangeIndex + 1);
   }
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiPmSamplingGetCounterAvailability(CUpti_PmSampling_GetCounterAvailability_Params* params) {
+CUptiResult cuptiPmSamplingGetCounterAvailability(
+    CUpti_PmSampling_GetCounterAvailability_Params* params) {
   params->counterAvailabilityImageSize = 8;
   return CUPTI_SUCCESS;
 }
@@ -641,12 +671,14 @@ CUptiResult cuptiPmSamplingGetCounterDataSize(CUpti_PmSampling_GetCounterDataSiz
   params->counterDataSize = 64;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiPmSamplingCounterDataImageInitialize(CUpti_PmSampling_CounterDataImage_Initialize_Params*) {
+CUptiResult cuptiPmSamplingCounterDataImageInitialize(
+    CUpti_PmSampling_CounterDataImage_Initialize_Params*) {
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params* params) {
   // The real library reads the configuration here, by the pointer that it was given.
-  const bool allSet = std::ranges::all_of(hardwareConfig, [](const std::uint8_t byte) { return byte == kConfigByte; });
+  const bool allSet = std::ranges::all_of(
+      hardwareConfig, [](const std::uint8_t byte) { return byte == kConfigByte; });
   if (!allSet) return CUPTI_ERROR_INVALID_PARAMETER;
   const int round = hardwareSamples++;
   params->overflow = round == 1 ? 1 : 0;
@@ -658,10 +690,12 @@ CUptiResult cuptiPmSamplingGetCounterDataInfo(CUpti_PmSampling_GetCounterDataInf
   params->numCompletedSamples = hardwareSamples <= 2 ? 3 : 0;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiPmSamplingCounterDataGetSampleInfo(CUpti_PmSampling_CounterData_GetSampleInfo_Params* params) {
+CUptiResult cuptiPmSamplingCounterDataGetSampleInfo(
+    CUpti_PmSampling_CounterData_GetSampleInfo_Params* params) {
   // Its clock began somewhen; samples are 10 ms apart.
   params->endTimestamp =
-      5'000 + 10'000'000 * (3 * (static_cast<std::uint64_t>(hardwareSamples) - 1) + params->sampleIndex);
+      5'000 +
+      10'000'000 * (3 * (static_cast<std::uint64_t>(hardwareSamples) - 1) + params->sampleIndex);
   return CUPTI_SUCCESS;
 }
 }

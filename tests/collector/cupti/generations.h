@@ -11,7 +11,8 @@ namespace lacuna::collector::cupti {
 /// The strides of a CUPTI 12: the structures that its headers had, which those of 13 still declare.
 inline Strides stridesOf12() {
   Strides strides = compiledStrides();
-  strides[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] = strides[CUPTI_ACTIVITY_KIND_KERNEL] = sizeof(CUpti_ActivityKernel9);
+  strides[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] = strides[CUPTI_ACTIVITY_KIND_KERNEL] =
+      sizeof(CUpti_ActivityKernel9);
   strides[CUPTI_ACTIVITY_KIND_MEMCPY] = sizeof(CUpti_ActivityMemcpy5);
   strides[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION] = sizeof(CUpti_ActivitySynchronization);
   strides[CUPTI_ACTIVITY_KIND_OVERHEAD] = sizeof(CUpti_ActivityOverhead2);

@@ -19,7 +19,8 @@ bool gRealLibrary = false;
 }
 
 // The leak check at a process's end dies on what the real libcupti leaves of its threads.
-extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off() {  // NOLINT(readability-identifier-naming)
+extern "C" __attribute__((visibility("default"))) int
+__lsan_is_turned_off() {  // NOLINT(readability-identifier-naming)
   return gRealLibrary ? 1 : 0;
 }
 
@@ -48,7 +49,8 @@ TEST(Library, TakesTheFirstPlaceThatHasIt) {
 }
 
 TEST(Library, SaysEveryPlaceThatItTried) {
-  const std::vector<std::string> places{"/nonexistent/libcupti.so.13", "/nonexistent/too/libcupti.so"};
+  const std::vector<std::string> places{"/nonexistent/libcupti.so.13",
+                                        "/nonexistent/too/libcupti.so"};
   const Library library = Library::load(places);
   EXPECT_FALSE(library.loaded());
   for (const std::string& place : places) EXPECT_THAT(library.why(), testing::HasSubstr(place));
@@ -89,7 +91,8 @@ TEST_F(RealLibrary, LaysOutKindsThatWeDoNotDecode) {
   const Strides compiled = compiledStrides();
   const Strides probed = library_.probeStrides();
   std::size_t others = 0;
-  for (std::size_t kind = 0; kind < probed.size(); ++kind) others += compiled[kind] == 0 && probed[kind] != 0 ? 1 : 0;
+  for (std::size_t kind = 0; kind < probed.size(); ++kind)
+    others += compiled[kind] == 0 && probed[kind] != 0 ? 1 : 0;
   EXPECT_GT(others, 10u);
 }
 
@@ -109,7 +112,8 @@ TEST_F(RealLibrary, ItsDecoderAndOursTellTheSameRecordsApart) {
   everyKind(2'000'000, append);
   DecoderHooks hooks;
   hooks.text = [](const void* pointer) {
-    return pointer != nullptr ? std::string_view(static_cast<const char*>(pointer)) : std::string_view();
+    return pointer != nullptr ? std::string_view(static_cast<const char*>(pointer))
+                              : std::string_view();
   };
   RowCollector byCupti;
   Decoder decoder(byCupti, hooks);
@@ -119,7 +123,8 @@ TEST_F(RealLibrary, ItsDecoderAndOursTellTheSameRecordsApart) {
     decoder.decode(record, strides[record->kind]);
   }
   RowCollector byStride;
-  EXPECT_EQ(Decoder(byStride, hooks).decodeBuffer(buffer.data(), buffer.size(), strides), buffer.size());
+  EXPECT_EQ(Decoder(byStride, hooks).decodeBuffer(buffer.data(), buffer.size(), strides),
+            buffer.size());
   EXPECT_EQ(decoder.stats().records, records);
   EXPECT_EQ(decoder.stats().unknownKinds, 0u);
   EXPECT_EQ(byCupti.all<prof::Kernel>().size(), 6u);

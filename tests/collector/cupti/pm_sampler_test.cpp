@@ -20,7 +20,9 @@ class PmSamplerTest : public testing::Test {
     ASSERT_NE(handle_, nullptr) << ::dlerror();
     refuse(CUPTI_SUCCESS);
   }
-  void refuse(CUptiResult result) { reinterpret_cast<void (*)(int)>(::dlsym(handle_, "fakeHardware"))(result); }
+  void refuse(CUptiResult result) {
+    reinterpret_cast<void (*)(int)>(::dlsym(handle_, "fakeHardware"))(result);
+  }
   struct Sample {
     std::uint64_t endNs;
     double value;
@@ -45,7 +47,8 @@ TEST_F(PmSamplerTest, EverySampleButTheFirstArrivesOnOurClock) {
   ASSERT_EQ(active.size(), 5u) << "twice three, but for the first";
   EXPECT_EQ(active[0].value, 2);
   EXPECT_EQ(samples.at("tensor pipe active")[0].value, 102);
-  EXPECT_EQ(active.back().endNs, 1'000'000'000u) << "the last can have ended just now at the latest";
+  EXPECT_EQ(active.back().endNs, 1'000'000'000u)
+      << "the last can have ended just now at the latest";
   EXPECT_EQ(active.back().endNs - active[4 - 1].endNs, 10'000'000u);
   EXPECT_EQ(sampler.overflows(), 1u);
   EXPECT_TRUE(poll(sampler, 2'000'000'000).empty()) << "nothing new";
@@ -67,7 +70,8 @@ TEST_F(PmSamplerTest, AnOldLibraryIsExplained) {
   EXPECT_THAT(sampler.why(), HasSubstr("newer libcupti"));
 }
 
-/// The real library makes configurations on any machine, so that the names of the metrics can be checked.
+/// The real library makes configurations on any machine, so that the names of the metrics can be
+/// checked.
 TEST(PmSamplerMetrics, AllFitIntoOnePassOfAnH100) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the library loads another with RTLD_DEEPBIND, which sanitizers refuse";
@@ -82,7 +86,8 @@ TEST(PmSamplerMetrics, AllFitIntoOnePassOfAnH100) {
   EXPECT_FALSE(config.empty());
   EXPECT_EQ(passes, 1u);
   for (const HardwareMetric& metric : hardwareMetrics()) {
-    EXPECT_FALSE(PmSampler::configure(library, "GH100", {&metric, 1}, passes).empty()) << metric.metric;
+    EXPECT_FALSE(PmSampler::configure(library, "GH100", {&metric, 1}, passes).empty())
+        << metric.metric;
   }
 }
 

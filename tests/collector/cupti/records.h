@@ -29,7 +29,8 @@ inline CUpti_ActivityKernel10 kernelRecord(const char* name, std::uint64_t start
 }
 
 /// A call that launches the work of that correlation.
-inline CUpti_ActivityAPI callRecord(CUpti_ActivityKind kind, std::uint64_t start, std::uint32_t correlation) {
+inline CUpti_ActivityAPI callRecord(CUpti_ActivityKind kind, std::uint64_t start,
+                                    std::uint32_t correlation) {
   CUpti_ActivityAPI record{};
   record.kind = kind;
   record.cbid = 211;
@@ -169,7 +170,8 @@ inline CUpti_ActivityGraphTrace2 graphRecord(std::uint64_t start) {
   return record;
 }
 
-inline CUpti_ActivityEnvironment environmentRecord(CUpti_ActivityEnvironmentKind kind, std::uint64_t time) {
+inline CUpti_ActivityEnvironment environmentRecord(CUpti_ActivityEnvironmentKind kind,
+                                                   std::uint64_t time) {
   CUpti_ActivityEnvironment record{};
   record.kind = CUPTI_ACTIVITY_KIND_ENVIRONMENT;
   record.environmentKind = kind;
@@ -177,7 +179,8 @@ inline CUpti_ActivityEnvironment environmentRecord(CUpti_ActivityEnvironmentKind
   return record;
 }
 
-/// Calls visit(record) with one record of each kind that is decoded; work comes before what describes its device.
+/// Calls visit(record) with one record of each kind that is decoded; work comes before what
+/// describes its device.
 template <class Visit>
 void everyKind(std::uint64_t start, Visit&& visit) {
   visit(callRecord(CUPTI_ACTIVITY_KIND_RUNTIME, start, 1));

@@ -35,7 +35,9 @@ class RowCollector : public RowSink {
   void put(const prof::CounterSample& row) override { keep(row); }
   void put(const prof::GraphNode& row) override { keep(row); }
 
-  bool operator==(const RowCollector& other) const { return texts_ == other.texts_ && rows_ == other.rows_; }
+  bool operator==(const RowCollector& other) const {
+    return texts_ == other.texts_ && rows_ == other.rows_;
+  }
 
   template <class Row>
   [[nodiscard]] const std::vector<Row>& all() const {
@@ -51,8 +53,9 @@ class RowCollector : public RowSink {
   using Lists = std::tuple<std::vector<Row>...>;
 
   std::vector<std::string> texts_{""};
-  Lists<prof::Device, prof::Queue, prof::Kernel, prof::Memcpy, prof::Memset, prof::ApiCall, prof::Sync,
-        prof::Allocation, prof::Overhead, prof::CounterTrack, prof::CounterSample, prof::GraphNode>
+  Lists<prof::Device, prof::Queue, prof::Kernel, prof::Memcpy, prof::Memset, prof::ApiCall,
+        prof::Sync, prof::Allocation, prof::Overhead, prof::CounterTrack, prof::CounterSample,
+        prof::GraphNode>
       rows_;
 };
 

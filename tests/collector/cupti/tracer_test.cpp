@@ -45,7 +45,8 @@ class TracerTest : public testing::Test {
     kernelStride_ = kernelStride;
     fake<void(int, std::uint32_t)>("fakeReset")(subscribeResult, kernelStride);
   }
-  void start(TracerOptions options = {}, std::chrono::milliseconds flushEvery = std::chrono::milliseconds(5)) {
+  void start(TracerOptions options = {},
+             std::chrono::milliseconds flushEvery = std::chrono::milliseconds(5)) {
     options.flushEvery = flushEvery;
     options.driver = FAKE_CUPTI;
     tracer_ = Tracer::start(Library::load(FAKE_CUPTI), rows_, options);
@@ -54,15 +55,16 @@ class TracerTest : public testing::Test {
   void emit(std::uint32_t correlation) {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
-    const std::uint64_t start =
-        static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+    const std::uint64_t start = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+                                static_cast<std::uint64_t>(now.tv_nsec);
     const auto record = kernelRecord("kernel", start, start + 1000, correlation);
     fake<void(const void*, std::size_t)>("fakeEmit")(&record, kernelStride_);
   }
 
   template <class Condition>
   static bool waitFor(Condition&& holds) {
-    for (int i = 0; i < 12'000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    for (int i = 0; i < 12'000 && !holds(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
     return holds();
   }
 
@@ -222,8 +224,8 @@ TEST_F(TracerTest, AMissingLibraryIsExplained) {
 
 TEST_F(TracerTest, WhatCuptiRefusesIsNamedAndTheRestRecorded) {
   start();
-  EXPECT_THAT(tracer_->report().text,
-              HasSubstr("refused activity kinds " + std::to_string(CUPTI_ACTIVITY_KIND_MEMORY_POOL)));
+  EXPECT_THAT(tracer_->report().text, HasSubstr("refused activity kinds " +
+                                                std::to_string(CUPTI_ACTIVITY_KIND_MEMORY_POOL)));
   EXPECT_EQ(tracer_->report().state, TracerState::Running);
 }
 
@@ -259,7 +261,8 @@ TEST_F(TracerTest, SetsUpAndEndsInTheOrderThatCuptiWants) {
   fake<void(int, int)>("fakeContext")(1, 1);
   tracer_->stop();
   EXPECT_STREQ(fake<const char*()>("fakeOrder")(), "STBKCOWDF")
-      << "subscribe, thread ids, buffers, kinds, callbacks; calls off, wait, kinds off, forced flush";
+      << "subscribe, thread ids, buffers, kinds, callbacks; calls off, wait, kinds off, forced "
+         "flush";
 }
 
 TEST_F(TracerTest, WhatStillRunsAtTheEndIsWaitedFor) {
@@ -524,9 +527,11 @@ TEST_F(TracerTest, ACaptureOfTheRunReplaysToTheSameRows) {
   ASSERT_EQ(replayed.all<prof::Kernel>().size(), 1000u);
   for (std::size_t i = 0; i < 1000; ++i) {
     // The live run knows fewer clock pairs than the whole capture does.
-    EXPECT_NEAR(static_cast<double>(replayed.all<prof::Kernel>()[i].startNs - rows_.all<prof::Kernel>()[i].startNs), 0,
-                1e5);
-    EXPECT_EQ(replayed.all<prof::Kernel>()[i].correlation, rows_.all<prof::Kernel>()[i].correlation);
+    EXPECT_NEAR(static_cast<double>(replayed.all<prof::Kernel>()[i].startNs -
+                                    rows_.all<prof::Kernel>()[i].startNs),
+                0, 1e5);
+    EXPECT_EQ(replayed.all<prof::Kernel>()[i].correlation,
+              rows_.all<prof::Kernel>()[i].correlation);
   }
 }
 

@@ -42,7 +42,8 @@ TEST(Nvml, ReadsWhatEachGpuTells) {
 }
 
 TEST(GpuCounters, AreWrittenForTheGpusThatTheProgramUses) {
-  const fs::path home = fs::temp_directory_path() / ("lacuna-nvml-test-" + std::to_string(getpid()));
+  const fs::path home =
+      fs::temp_directory_path() / ("lacuna-nvml-test-" + std::to_string(getpid()));
   fs::create_directories(home);
   ASSERT_TRUE(prof::createRecording(home / "recording", {}).ok());
   auto drainer = prof::Drainer::create(home / "recording", home / "out.lcn");

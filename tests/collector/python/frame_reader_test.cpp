@@ -79,7 +79,8 @@ class StandingProgram {
       dup2(out[1], 1);
       close(in[1]);
       close(out[0]);
-      execlp(python.c_str(), python.c_str(), "-B", script.c_str(), LACUNA_HOOK, announcements.c_str(), nullptr);
+      execlp(python.c_str(), python.c_str(), "-B", script.c_str(), LACUNA_HOOK,
+             announcements.c_str(), nullptr);
       _exit(127);
     }
     close(in[0]);
@@ -95,7 +96,8 @@ class StandingProgram {
     const auto end = truth_.find("end\n");
     stands_ = end != std::string::npos;
     truth_.resize(stands_ ? end : 0);
-    for (const auto& entry : fs::directory_iterator(announcements)) announcement_ = contentOf(entry.path());
+    for (const auto& entry : fs::directory_iterator(announcements))
+      announcement_ = contentOf(entry.path());
   }
   StandingProgram(const StandingProgram&) = delete;
   StandingProgram& operator=(const StandingProgram&) = delete;
@@ -132,7 +134,8 @@ void expectTruth(const Image& image, Places read) {
 class ImageTest : public testing::TestWithParam<const char*> {
  protected:
   static Image image() {
-    return Image::parse(contentOf(fs::path(LACUNA_IMAGES) / ("python" + std::string(GetParam()) + ".txt")));
+    return Image::parse(
+        contentOf(fs::path(LACUNA_IMAGES) / ("python" + std::string(GetParam()) + ".txt")));
   }
 };
 
@@ -179,7 +182,8 @@ TEST_P(ImageTest, FramesThatLeadInACircleEnd) {
   std::uint64_t thread = 0, frame = 0, caller = 0, callers = 0;
   ASSERT_TRUE(plain.get(layout->interpreter + layout->thread.threads, thread));
   while (thread != 0) {
-    ASSERT_TRUE(plain.get(thread + layout->thread.cframe.value_or(layout->thread.frame.value_or(0)), frame));
+    ASSERT_TRUE(plain.get(thread + layout->thread.cframe.value_or(layout->thread.frame.value_or(0)),
+                          frame));
     ASSERT_TRUE(!layout->thread.cframe || plain.get(frame + layout->thread.cframeFrame, frame));
     ASSERT_TRUE(plain.get(thread + layout->thread.next, thread));
   }
@@ -188,7 +192,8 @@ TEST_P(ImageTest, FramesThatLeadInACircleEnd) {
   ASSERT_TRUE(plain.get(caller + layout->frame.back, callers));
   for (auto& [address, bytes] : plain.pieces()) {
     for (std::size_t at = 0; at + 8 <= bytes.size(); ++at) {
-      if (address + at == caller + layout->frame.back) bytes.replace(at, 8, reinterpret_cast<const char*>(&frame), 8);
+      if (address + at == caller + layout->frame.back)
+        bytes.replace(at, 8, reinterpret_cast<const char*>(&frame), 8);
     }
   }
   Functions functions;
@@ -211,9 +216,11 @@ TEST_P(ImageTest, AnotherTypeOfCodeIsNoCode) {
   EXPECT_THAT(stacks, IsEmpty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, ImageTest, testing::Values("3.9", "3.10", "3.11", "3.12", "3.13"));
+INSTANTIATE_TEST_SUITE_P(Versions, ImageTest,
+                         testing::Values("3.9", "3.10", "3.11", "3.12", "3.13"));
 
-/// The images are made by this: LACUNA_WRITE_IMAGES="3.9=/path/of/python3.9 3.10=…" runs it with each of them.
+/// The images are made by this: LACUNA_WRITE_IMAGES="3.9=/path/of/python3.9 3.10=…" runs it with
+/// each of them.
 TEST(ImageMaker, WritesWhatIsReadOfAProgramThatStandsStill) {
   const char* wanted = std::getenv("LACUNA_WRITE_IMAGES");
   if (wanted == nullptr) GTEST_SKIP() << "LACUNA_WRITE_IMAGES names no Python";
@@ -233,7 +240,8 @@ TEST(ImageMaker, WritesWhatIsReadOfAProgramThatStandsStill) {
     std::vector<ThreadStack> stacks;
     ASSERT_TRUE(reader.read(stacks));
     image.pieces = keeping.pieces();
-    std::ofstream(fs::path(LACUNA_IMAGES) / ("python" + word.substr(0, sign) + ".txt")) << image.text();
+    std::ofstream(fs::path(LACUNA_IMAGES) / ("python" + word.substr(0, sign) + ".txt"))
+        << image.text();
   }
 }
 
@@ -259,7 +267,8 @@ TEST(FrameReader, AProcessThatIsGoneCannotBeRead) {
   if (child == 0) _exit(0);
   waitpid(child, nullptr, 0);
   ProcessMemory memory(child);
-  const Layout layout = *parseLayout(Image::parse(contentOf(fs::path(LACUNA_IMAGES) / "python3.11.txt")).announcement);
+  const Layout layout = *parseLayout(
+      Image::parse(contentOf(fs::path(LACUNA_IMAGES) / "python3.11.txt")).announcement);
   Functions functions;
   FrameReader reader(layout, memory, functions.numberOf());
   std::vector<ThreadStack> stacks;

@@ -27,8 +27,8 @@ struct Place {
 };
 using Places = std::map<std::uint32_t, std::vector<Place>>;  ///< by thread
 
-/// Memory as it was read once from a Python program that stood still, with what the program had announced and where its
-/// own interpreter had found its threads.
+/// Memory as it was read once from a Python program that stood still, with what the program had
+/// announced and where its own interpreter had found its threads.
 struct Image {
   std::string announcement;
   std::string truth;  ///< lines of places.py
@@ -39,7 +39,8 @@ struct Image {
     std::istringstream lines(truth);
     std::uint32_t tid = 0;
     Place place;
-    while (lines >> tid >> place.function >> place.line && std::getline(lines >> std::ws, place.file)) {
+    while (lines >> tid >> place.function >> place.line &&
+           std::getline(lines >> std::ws, place.file)) {
       places[tid].push_back(place);
     }
     return places;
@@ -52,7 +53,8 @@ struct Image {
       out << address << ' ';
       for (const char byte : bytes) {
         constexpr std::string_view kDigits = "0123456789abcdef";
-        out << kDigits[static_cast<unsigned char>(byte) >> 4] << kDigits[static_cast<unsigned char>(byte) & 15];
+        out << kDigits[static_cast<unsigned char>(byte) >> 4]
+            << kDigits[static_cast<unsigned char>(byte) & 15];
       }
       out << '\n';
     }

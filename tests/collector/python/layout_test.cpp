@@ -11,14 +11,20 @@ namespace lacuna::collector::python {
 namespace {
 
 constexpr const char* kObjects =
-    "pid 17\nnamespace 4026531836\nback 24\nbytes_data 32\nbytes_size 16\ncode 32\ncode_size 176\ncode_type 4096\n"
-    "file 104\nfirst_line 40\nframe 24\nframe_type 8192\nid 176\ninterpreter 65536\nlasti 96\nlines 2\nname 112\n"
-    "next 8\ntable 120\ntext_ascii 48\ntext_kind_shift 2\ntext_length 16\ntext_state 32\ntext_wide 72\nthreads 8\n"
+    "pid 17\nnamespace 4026531836\nback 24\nbytes_data 32\nbytes_size 16\ncode 32\ncode_size "
+    "176\ncode_type 4096\n"
+    "file 104\nfirst_line 40\nframe 24\nframe_type 8192\nid 176\ninterpreter 65536\nlasti "
+    "96\nlines 2\nname 112\n"
+    "next 8\ntable 120\ntext_ascii 48\ntext_kind_shift 2\ntext_length 16\ntext_state 32\ntext_wide "
+    "72\nthreads 8\n"
     "tid 720\ntype 8\nend 1\n";
 constexpr const char* kStack =
-    "pid 17\nback 48\nbytecode 184\nbytes_data 32\nbytes_size 16\ncframe 56\ncframe_frame 8\nchunk 296\ncode 32\n"
-    "code_size 192\ncode_type 4096\nfile 112\nfirst_line 72\nframe_size 80\nid 152\ninstruction 56\ninterpreter 65536\n"
-    "lines 3\nname 128\nnext 8\nowner 69\ntable 136\ntext_ascii 48\ntext_kind_shift 2\ntext_length 16\ntext_state 32\n"
+    "pid 17\nback 48\nbytecode 184\nbytes_data 32\nbytes_size 16\ncframe 56\ncframe_frame 8\nchunk "
+    "296\ncode 32\n"
+    "code_size 192\ncode_type 4096\nfile 112\nfirst_line 72\nframe_size 80\nid 152\ninstruction "
+    "56\ninterpreter 65536\n"
+    "lines 3\nname 128\nnext 8\nowner 69\ntable 136\ntext_ascii 48\ntext_kind_shift 2\ntext_length "
+    "16\ntext_state 32\n"
     "text_wide 72\nthreads 16\ntid 720\ntype 8\nunits 16\nend 1\n";
 
 std::string with(std::string text, const std::string& name, const std::string& value) {
@@ -59,8 +65,9 @@ TEST(Layout, AnAnnouncementThatIsCutIsNone) {
 }
 
 TEST(Layout, WhatMustBeThereMayNotBeMissing) {
-  for (const char* name : {"interpreter", "code_type", "threads", "next", "id", "tid", "back", "code", "file", "name",
-                           "first_line", "table", "lines", "owner", "frame_size", "text_state", "bytes_size"}) {
+  for (const char* name :
+       {"interpreter", "code_type", "threads", "next", "id", "tid", "back", "code", "file", "name",
+        "first_line", "table", "lines", "owner", "frame_size", "text_state", "bytes_size"}) {
     EXPECT_FALSE(parseLayout(with(kStack, name, ""))) << name;
   }
   EXPECT_FALSE(parseLayout(with(kStack, "cframe", ""))) << "nothing leads to a frame";

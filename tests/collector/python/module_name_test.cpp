@@ -14,7 +14,8 @@ TEST(ModuleName, OfTheProgramsOwnFiles) {
 }
 
 TEST(ModuleName, OfInstalledPackages) {
-  EXPECT_EQ(moduleOf("/v/lib/python3.11/site-packages/numpy/core/fromnumeric.py"), "numpy.core.fromnumeric");
+  EXPECT_EQ(moduleOf("/v/lib/python3.11/site-packages/numpy/core/fromnumeric.py"),
+            "numpy.core.fromnumeric");
   EXPECT_EQ(moduleOf("/usr/lib/python3/dist-packages/yaml/__init__.py"), "yaml");
 }
 

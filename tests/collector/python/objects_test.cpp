@@ -25,7 +25,8 @@ Layout layout() {
 }
 
 /// A str object as CPython 3.11 lays it out.
-ImageMemory text(std::int64_t length, std::uint32_t kind, bool compact, bool ascii, std::string_view characters) {
+ImageMemory text(std::int64_t length, std::uint32_t kind, bool compact, bool ascii,
+                 std::string_view characters) {
   std::string object(ascii ? 48 : 72, '\0');
   const std::uint32_t state = kind << 2 | (compact ? 1u << 5 : 0) | (ascii ? 1u << 6 : 0);
   std::memcpy(object.data() + 16, &length, sizeof length);

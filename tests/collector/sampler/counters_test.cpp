@@ -76,10 +76,12 @@ class CountersTest : public testing::Test {
     counters_.sample(tree_, access_);
   }
   [[nodiscard]] double least() const {
-    return (inner_[1].total - inner_[0].total) / static_cast<double>(outer_[1].latestNs - outer_[0].earliestNs) * 1e9;
+    return (inner_[1].total - inner_[0].total) /
+           static_cast<double>(outer_[1].latestNs - outer_[0].earliestNs) * 1e9;
   }
   [[nodiscard]] double most() const {
-    return (outer_[1].total - outer_[0].total) / static_cast<double>(inner_[1].earliestNs - inner_[0].latestNs) * 1e9;
+    return (outer_[1].total - outer_[0].total) /
+           static_cast<double>(inner_[1].earliestNs - inner_[0].latestNs) * 1e9;
   }
   struct Track {
     std::string unit;
@@ -137,7 +139,8 @@ double faults(long rusage::*which) {
 /// Without what the process does by itself this would report that nothing happened.
 void touchPages(std::size_t pages) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  void* memory = mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
   madvise(memory, pages * page, MADV_NOHUGEPAGE);
   for (std::size_t i = 0; i < pages; ++i) static_cast<volatile char*>(memory)[i * page] = 1;
@@ -185,7 +188,8 @@ TEST_F(CountersTest, WhatHappensWhileRecordingIsOffBelongsToNoRate) {
   around([] { return faults(&rusage::ru_minflt); }, [] { touchPages(256); });
   const auto found = tracks("minor page faults");
   ASSERT_EQ(found.size(), 1u);
-  ASSERT_EQ(found[0].values.size(), 2u) << "from the pause to the first sample after it, and on to the next";
+  ASSERT_EQ(found[0].values.size(), 2u)
+      << "from the pause to the first sample after it, and on to the next";
   EXPECT_GE(found[0].values[1], least());
   EXPECT_LE(found[0].values[1], most());
 }
@@ -215,7 +219,8 @@ class FileOnDisk {
     void* pages = mmap(nullptr, kBytes, PROT_READ, MAP_PRIVATE, fd_, 0);
     ASSERT_NE(pages, MAP_FAILED);
     char sum = 0;
-    for (std::size_t i = 0; i < kBytes; i += 512) sum = static_cast<char>(sum + static_cast<volatile char*>(pages)[i]);
+    for (std::size_t i = 0; i < kBytes; i += 512)
+      sum = static_cast<char>(sum + static_cast<volatile char*>(pages)[i]);
     munmap(pages, kBytes);
     EXPECT_EQ(sum, static_cast<char>('x' * (kBytes / 512)));
   }

@@ -37,7 +37,8 @@ TEST(ExecLines, AreReadFromTheProcessAsItIs) {
 }
 
 TEST(ExecLines, ThatWereReadInTheNextImageAreItsAlone) {
-  std::vector<PerfRecord> records{withLine(execAt(20), "next", 30), withLine(execAt(10), "next", 30),
+  std::vector<PerfRecord> records{withLine(execAt(20), "next", 30),
+                                  withLine(execAt(10), "next", 30),
                                   withLine(execAt(12, 8), "another process", 30)};
   forgetLinesOfNext(records);
   EXPECT_EQ(records[0].commandLine, "next");
@@ -46,7 +47,8 @@ TEST(ExecLines, ThatWereReadInTheNextImageAreItsAlone) {
 }
 
 TEST(ExecLines, ThatWereReadBeforeTheNextImageStay) {
-  std::vector<PerfRecord> records{withLine(execAt(10), "first", 15), withLine(execAt(20), "next", 30)};
+  std::vector<PerfRecord> records{withLine(execAt(10), "first", 15),
+                                  withLine(execAt(20), "next", 30)};
   forgetLinesOfNext(records);
   EXPECT_EQ(records[0].commandLine, "first");
   EXPECT_EQ(records[1].commandLine, "next");

@@ -64,12 +64,15 @@ class NamesTest : public testing::Test {
     return naming;
   }
   [[nodiscard]] bool foundMain() const {
-    return std::any_of(symbols_.begin(), symbols_.end(), [](const auto& symbol) { return symbol.function == "main"; });
+    return std::any_of(symbols_.begin(), symbols_.end(),
+                       [](const auto& symbol) { return symbol.function == "main"; });
   }
-  /// Makes `name` of the program, without its symbols and with a link to other.debug. False without objcopy.
+  /// Makes `name` of the program, without its symbols and with a link to other.debug. False without
+  /// objcopy.
   bool strip(const std::string& name) {
-    const std::string command = "cd " + home_.string() + " && objcopy --only-keep-debug program other.debug && " +
-                                "objcopy --strip-all --add-gnu-debuglink=other.debug program " + name + " 2>/dev/null";
+    const std::string command =
+        "cd " + home_.string() + " && objcopy --only-keep-debug program other.debug && " +
+        "objcopy --strip-all --add-gnu-debuglink=other.debug program " + name + " 2>/dev/null";
     return std::system(command.c_str()) == 0;
   }
 
@@ -191,15 +194,18 @@ class OtherRootTest : public NamesTest {
  protected:
   static constexpr int kNotAllowed = 77;
 
-  /// The child runs with `inside` in the place of `outside`, maps it, and reports its line of /proc/self/maps.
+  /// The child runs with `inside` in the place of `outside`, maps it, and reports its line of
+  /// /proc/self/maps.
   pid_t mapInside(const std::string& outside, const std::string& inside, std::string& line) {
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);
     const pid_t child = fork();
     if (child == 0) {
       const bool own = unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0;
-      if (!own || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(kNotAllowed);
-      if (mount(inside.c_str(), outside.c_str(), nullptr, MS_BIND, nullptr) != 0) _exit(kNotAllowed);
+      if (!own || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+        _exit(kNotAllowed);
+      if (mount(inside.c_str(), outside.c_str(), nullptr, MS_BIND, nullptr) != 0)
+        _exit(kNotAllowed);
       const std::string maps = mapAndRead(outside);
       if (write(ends[1], maps.data(), maps.size()) < 0) _exit(1);
       close(ends[1]);
@@ -212,7 +218,8 @@ class OtherRootTest : public NamesTest {
     close(ends[0]);
     return child;
   }
-  /// A process that sees another file under the name of "program", which it has mapped; -1 where that is not allowed.
+  /// A process that sees another file under the name of "program", which it has mapped; -1 where
+  /// that is not allowed.
   pid_t mapAnother(PerfRecord& map) {
     fs::copy_file("/bin/sh", at("elsewhere"));
     fs::rename(at("program"), at("inside"));
@@ -244,11 +251,12 @@ class OtherRootTest : public NamesTest {
  private:
   static std::string mapAndRead(const std::string& path) {
     const int fd = openRegularFile(path);
-    if (fd < 0 || mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED) _exit(2);
+    if (fd < 0 || mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+      _exit(2);
     for (const timer::CodePiece& piece : timer::parseMaps(proc::read("/proc/self/maps"))) {
       if (piece.path != path) continue;
-      return std::to_string(piece.start) + " " + std::to_string(piece.end) + " " + std::to_string(piece.device) + " " +
-             std::to_string(piece.inode);
+      return std::to_string(piece.start) + " " + std::to_string(piece.end) + " " +
+             std::to_string(piece.device) + " " + std::to_string(piece.inode);
     }
     _exit(3);
   }
@@ -267,7 +275,8 @@ TEST_F(OtherRootTest, CodeOfAProcessThatSeesOtherFilesIsNamedByThose) {
   ASSERT_GE(fd, 0);
   EXPECT_EQ(symbols::nameModule(module, fd, places_, {}, {}, symbols_), Naming::Done);
   EXPECT_TRUE(foundMain());
-  EXPECT_EQ(symbols::nameModule(module, -1, places_, {}, {}, symbols_), Naming::Differs) << "what is there for us";
+  EXPECT_EQ(symbols::nameModule(module, -1, places_, {}, {}, symbols_), Naming::Differs)
+      << "what is there for us";
 }
 
 /// An exec, and what the kernel reports then.
@@ -298,7 +307,8 @@ TEST_F(OtherRootTest, AProgramThatSeesOtherFilesIsTheOneThatItExecuted) {
   end(child);
 
   seen.clear();
-  sampler::ExecutedFiles later([&](const std::string& image, const std::string&) { seen.push_back(image); });
+  sampler::ExecutedFiles later(
+      [&](const std::string& image, const std::string&) { seen.push_back(image); });
   for (const PerfRecord& record : execOf(map)) later.take(record);
   EXPECT_TRUE(seen.empty()) << "what is there for us is another file";
 }
@@ -312,7 +322,8 @@ TEST_F(NamesTest, AProgramThatHasEndedIsFoundUnderItsNameWhereThatIsTheSame) {
   map.device = module.device;
   map.inode = module.inode;
   std::vector<std::string> seen;
-  sampler::ExecutedFiles files([&](const std::string& image, const std::string&) { seen.push_back(image); });
+  sampler::ExecutedFiles files(
+      [&](const std::string& image, const std::string&) { seen.push_back(image); });
   for (const PerfRecord& record : execOf(map)) files.take(record);
   files.take(map);  // a library, say
   EXPECT_EQ(seen, std::vector{at("program")});

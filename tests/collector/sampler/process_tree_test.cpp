@@ -46,7 +46,8 @@ class ProcessTreeTest : public testing::Test {
     edge.open = open;
     take(edge);
   }
-  /// Each state as "Running 1-10", and after it whose it is where that is another thread than the first.
+  /// Each state as "Running 1-10", and after it whose it is where that is another thread than the
+  /// first.
   std::vector<std::string> states() {
     const prof::Reader reader = access_.read();
     const auto spans = *reader.table<prof::ThreadSpan>();
@@ -116,7 +117,8 @@ TEST_F(ProcessTreeTest, TheStateBeforeAnExecIsOfTheProgramBefore) {
   executes(10);
   sleeps(20);
   ends(21);
-  EXPECT_THAT(states(), ElementsAre("Running 2-10", "Running 10-20 of another", "Sleeping 20-21 of another"));
+  EXPECT_THAT(states(),
+              ElementsAre("Running 2-10", "Running 10-20 of another", "Sleeping 20-21 of another"));
 }
 
 TEST_F(ProcessTreeTest, WhatIsExecutedIsTheFirstFileThatIsMappedThen) {
@@ -139,7 +141,8 @@ TEST_F(ProcessTreeTest, WhatIsExecutedIsTheFirstFileThatIsMappedThen) {
   renamed.image = "/bin/third";
   take(renamed);
   maps("/lib/libc.so", 31);
-  EXPECT_THAT(tree_.images().all, ElementsAre(Pair("/bin/first", 9), Pair("/bin/second", 9), Pair("/bin/third", 0)))
+  EXPECT_THAT(tree_.images().all,
+              ElementsAre(Pair("/bin/first", 9), Pair("/bin/second", 9), Pair("/bin/third", 0)))
       << "the third runs on";
   EXPECT_THAT(tree_.images().strangers, ElementsAre("/bin/second"));
   EXPECT_EQ(tree_.seen(), 1u);

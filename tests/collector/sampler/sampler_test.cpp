@@ -49,7 +49,8 @@ class Bytes {
 TEST(PerfRecord, SwitchTellsWhetherTheThreadCouldHaveGoneOn) {
   PerfRecord record;
   const std::uint16_t misc = PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-  ASSERT_TRUE(decodePerfRecord(Bytes(PERF_RECORD_SWITCH, misc).trailer(7, 8, 99, 3).done(), record));
+  ASSERT_TRUE(
+      decodePerfRecord(Bytes(PERF_RECORD_SWITCH, misc).trailer(7, 8, 99, 3).done(), record));
   EXPECT_EQ(record.kind, PerfRecord::Kind::Switch);
   EXPECT_TRUE(record.out);
   EXPECT_TRUE(record.preempted);
@@ -61,7 +62,9 @@ TEST(PerfRecord, SwitchTellsWhetherTheThreadCouldHaveGoneOn) {
 TEST(PerfRecord, SampleKeepsTheUsersPartOfTheChain) {
   Bytes bytes(PERF_RECORD_SAMPLE, 0);
   bytes.trailer(7, 8, 99, 3).put(std::uint64_t{3});
-  bytes.put(static_cast<std::uint64_t>(PERF_CONTEXT_USER)).put(std::uint64_t{0x1000}).put(std::uint64_t{0x2000});
+  bytes.put(static_cast<std::uint64_t>(PERF_CONTEXT_USER))
+      .put(std::uint64_t{0x1000})
+      .put(std::uint64_t{0x2000});
   PerfRecord record;
   ASSERT_TRUE(decodePerfRecord(bytes.done(), record));
   EXPECT_EQ(record.frames, (std::vector<std::uint64_t>{0x1000, 0x2000}));
@@ -135,7 +138,8 @@ TEST(Stacks, AreTheSameFromTheirJournalWhereverItIsCut) {
   ASSERT_TRUE(again.load(journal, prof::FrameId{100}));
   EXPECT_EQ(again.size(), stacks.size());
   const auto expected = stacks.name().symbols, found = again.name().symbols;
-  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(found[i].address, expected[i].address);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(found[i].address, expected[i].address);
 
   for (std::size_t cut = 0; cut < journal.size(); ++cut) {
     sampler::Stacks part;
@@ -160,11 +164,14 @@ TEST(Stacks, RefuseAJournalThatMakesNoSense) {
   EXPECT_FALSE(stacks.load(std::string("\x07 what is this"), prof::FrameId{100}));
 }
 
-/// A stack as an array: words above one another, a frame being the caller's frame pointer and the return address.
+/// A stack as an array: words above one another, a frame being the caller's frame pointer and the
+/// return address.
 class HandMadeStack {
  public:
   explicit HandMadeStack(std::size_t words) : words_(words) {}
-  std::uintptr_t at(std::size_t word) const { return reinterpret_cast<std::uintptr_t>(words_.data() + word); }
+  std::uintptr_t at(std::size_t word) const {
+    return reinterpret_cast<std::uintptr_t>(words_.data() + word);
+  }
   void frame(std::size_t word, std::uintptr_t callers, std::uintptr_t returns) {
     words_[word] = callers;
     words_[word + 1] = returns;
@@ -173,7 +180,8 @@ class HandMadeStack {
                                   std::size_t room = 60) const {
     std::vector<std::uint64_t> frames(room);
     const timer::StackBounds bounds{at(0), at(words_.size())};
-    frames.resize(timer::walkFramePointers(0x77, stackPointer, framePointer, bounds, frames.data(), room));
+    frames.resize(
+        timer::walkFramePointers(0x77, stackPointer, framePointer, bounds, frames.data(), room));
     return frames;
   }
 
@@ -186,7 +194,8 @@ TEST(FramePointers, LeadOutwardsToTheEndOfTheStack) {
   stack.frame(4, stack.at(8), 0x100);
   stack.frame(8, stack.at(14), 0x200);
   stack.frame(14, 0, 0x300);
-  EXPECT_EQ(stack.walk(stack.at(2), stack.at(4)), (std::vector<std::uint64_t>{0x77, 0x100, 0x200, 0x300}));
+  EXPECT_EQ(stack.walk(stack.at(2), stack.at(4)),
+            (std::vector<std::uint64_t>{0x77, 0x100, 0x200, 0x300}));
   EXPECT_EQ(stack.walk(stack.at(2), stack.at(4), 2), (std::vector<std::uint64_t>{0x77, 0x100}));
 }
 
@@ -201,7 +210,8 @@ TEST(FramePointers, AreNotFollowedWhereTheyMakeNoSense) {
   EXPECT_EQ(stack.walk(0x1000, stack.at(4)), alone) << "on another stack";
   EXPECT_EQ(stack.walk(stack.at(2), stack.at(4), 0), std::vector<std::uint64_t>());
   stack.frame(4, stack.at(4), 0x100);
-  EXPECT_EQ(stack.walk(stack.at(2), stack.at(4)), (std::vector<std::uint64_t>{0x77, 0x100})) << "in a circle";
+  EXPECT_EQ(stack.walk(stack.at(2), stack.at(4)), (std::vector<std::uint64_t>{0x77, 0x100}))
+      << "in a circle";
 }
 
 TEST(Maps, TellWhereCodeLies) {

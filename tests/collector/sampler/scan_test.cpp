@@ -51,7 +51,8 @@ class Family {
   void endChild() const {
     ::kill(child_, SIGKILL);
     Stat stat;
-    while (readStat("/proc/" + std::to_string(child_) + "/stat", stat) && stat.state != 'Z') usleep(1000);
+    while (readStat("/proc/" + std::to_string(child_) + "/stat", stat) && stat.state != 'Z')
+      usleep(1000);
   }
   [[nodiscard]] std::uint32_t parent() const { return static_cast<std::uint32_t>(parent_); }
   [[nodiscard]] std::uint32_t child() const { return static_cast<std::uint32_t>(child_); }
@@ -61,8 +62,10 @@ class Family {
   pid_t child_ = 0;
 };
 
-/// The processes that begin, in order, and whose child each is. A sanitizer may give them threads of its own.
-std::vector<std::pair<std::uint32_t, std::uint32_t>> beginningsIn(const std::vector<PerfRecord>& records) {
+/// The processes that begin, in order, and whose child each is. A sanitizer may give them threads
+/// of its own.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> beginningsIn(
+    const std::vector<PerfRecord>& records) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> beginnings;
   for (const PerfRecord& record : records) {
     const bool begins = record.kind == PerfRecord::Kind::Fork && record.tid == record.pid;
@@ -86,7 +89,8 @@ using testing::Pair;
 
 TEST_F(ScanTest, TheStateOfAThreadIsReadAgainAndAgain) {
   proc::StateFile state;
-  EXPECT_NE(std::string_view("RSD").find(state.read(family_.child(), family_.child())), std::string_view::npos);
+  EXPECT_NE(std::string_view("RSD").find(state.read(family_.child(), family_.child())),
+            std::string_view::npos);
   family_.endChild();
   EXPECT_EQ(state.read(family_.child(), family_.child()), 'Z');
   proc::StateFile nobody;
@@ -96,7 +100,8 @@ TEST_F(ScanTest, TheStateOfAThreadIsReadAgainAndAgain) {
 TEST_F(ScanTest, TellsOfAParentBeforeItsChildThatWasHeardOfFirst) {
   scan_.meet(family_.child(), family_.parent(), "child", nowNs(), records_);
   scan_.scan(nowNs(), true, records_);
-  EXPECT_THAT(beginningsIn(records_), ElementsAre(Pair(family_.parent(), 0u), Pair(family_.child(), family_.parent())));
+  EXPECT_THAT(beginningsIn(records_),
+              ElementsAre(Pair(family_.parent(), 0u), Pair(family_.child(), family_.parent())));
 }
 
 TEST_F(ScanTest, PutsNobodyBeforeItsParent) {
@@ -112,7 +117,8 @@ TEST_F(ScanTest, TellsOnceOfAProcessThatIsHeardOfAfterItsEnd) {
   family_.endChild();
   scan_.scan(nowNs(), true, records_);
   scan_.meet(family_.child(), family_.parent(), "child", begunNs, records_);
-  EXPECT_THAT(beginningsIn(records_), ElementsAre(Pair(family_.parent(), 0u), Pair(family_.child(), family_.parent())));
+  EXPECT_THAT(beginningsIn(records_),
+              ElementsAre(Pair(family_.parent(), 0u), Pair(family_.child(), family_.parent())));
   // A number that comes again is another process.
   scan_.meet(family_.child(), family_.parent(), "another", nowNs(), records_);
   EXPECT_EQ(beginningsIn(records_).size(), 3u);
@@ -137,7 +143,8 @@ TEST_F(ScanTest, AnEndingProcessRunsNoOtherProgram) {
   for (const PerfRecord& record : records_) EXPECT_FALSE(record.exec);
 }
 
-/// A child of this process that waits to be killed; with a number, it gets that one. -1 where that is not allowed.
+/// A child of this process that waits to be killed; with a number, it gets that one. -1 where that
+/// is not allowed.
 pid_t waitingChild(pid_t number = 0) {
   clone_args arguments{};
   arguments.exit_signal = SIGCHLD;

@@ -43,18 +43,22 @@ class TraceAccess final : public prof::Drainer::Access {
   prof::ProcessId beginProcess(std::uint32_t, prof::ProcessId, prof::TimeNs) override {
     return prof::ProcessId{++last_};
   }
-  prof::ProcessId execProcess(prof::ProcessId, prof::TimeNs) override { return prof::ProcessId{++last_}; }
+  prof::ProcessId execProcess(prof::ProcessId, prof::TimeNs) override {
+    return prof::ProcessId{++last_};
+  }
   void nameProcess(prof::ProcessId, std::string_view, std::string_view) override {}
   void endProcess(prof::ProcessId, prof::TimeNs endNs) override { processEnds_.push_back(endNs); }
-  prof::ThreadId beginThread(prof::ProcessId, std::uint32_t, prof::TimeNs) override { return prof::ThreadId{++last_}; }
+  prof::ThreadId beginThread(prof::ProcessId, std::uint32_t, prof::TimeNs) override {
+    return prof::ThreadId{++last_};
+  }
   void nameThread(prof::ThreadId, std::string_view) override {}
   void endThread(prof::ThreadId, prof::TimeNs endNs) override { threadEnds_.push_back(endNs); }
   void drop(prof::TimeNs, std::uint64_t, std::string_view) override {}
   void countRows(std::uint64_t) override {}
 
  private:
-  std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / ("lacuna-sampler-test-" + std::to_string(getpid()) + ".lcn");
+  std::filesystem::path path_ = std::filesystem::temp_directory_path() /
+                                ("lacuna-sampler-test-" + std::to_string(getpid()) + ".lcn");
   prof::Writer writer_;
   std::uint32_t last_ = 0;
   std::vector<prof::TimeNs> threadEnds_;

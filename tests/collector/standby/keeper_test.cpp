@@ -36,7 +36,8 @@ class KeeperTest : public testing::Test {
     slot().step = 7;
     slot().rank = 0;
     slot().world = 1;
-    slot().owner = CaptureSlot::ownerOf(static_cast<std::uint32_t>(getpid()), prof::ownPidNamespace());
+    slot().owner =
+        CaptureSlot::ownerOf(static_cast<std::uint32_t>(getpid()), prof::ownPidNamespace());
     keeper_->check();
   }
 

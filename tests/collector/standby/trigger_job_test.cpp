@@ -25,7 +25,8 @@ using standby::Request;
 /// Longer than the time between two reads of the process that triggers, so it sees each state.
 constexpr std::chrono::milliseconds kSeen{200};
 
-/// Answers a trigger as the keepers of a job would. In each attempt a rank records or misses the first step, by a plan.
+/// Answers a trigger as the keepers of a job would. In each attempt a rank records or misses the
+/// first step, by a plan.
 class PlayedJob {
  public:
   /// `misses[attempt]` lists the ranks that are too late for the first step of that attempt.
@@ -70,11 +71,13 @@ class PlayedJob {
     }
   }
 
-  /// The ranks are armed at once. Only at their next step do they see that the first one has passed.
+  /// The ranks are armed at once. Only at their next step do they see that the first one has
+  /// passed.
   void record(const Request& request) {
     for (Rank& rank : ranks_) show(rank, Rank::State::Armed);
     std::this_thread::sleep_for(kSeen);
-    for (Rank& rank : ranks_) show(rank, isLate(rank) ? Rank::State::Missed : Rank::State::Recording);
+    for (Rank& rank : ranks_)
+      show(rank, isLate(rank) ? Rank::State::Missed : Rank::State::Recording);
     std::this_thread::sleep_for(kSeen);
     for (Rank& rank : ranks_) {
       if (isLate(rank)) continue;
@@ -86,7 +89,8 @@ class PlayedJob {
   }
 
   [[nodiscard]] bool isLate(const Rank& rank) const {
-    return attempt_ < misses_.size() && std::ranges::find(misses_[attempt_], rank.rank) != misses_[attempt_].end();
+    return attempt_ < misses_.size() &&
+           std::ranges::find(misses_[attempt_], rank.rank) != misses_[attempt_].end();
   }
 
   fs::path folder_;
@@ -121,7 +125,8 @@ TEST_F(TriggerJobTest, AnswersWithTheFileOfEachRank) {
   const PlayedJob job(folder_.path(), 2, {});
   const auto files = triggers();
   ASSERT_TRUE(files.ok()) << files.error().message;
-  EXPECT_EQ(*files, (std::vector<fs::path>{folder_ / "capture-1.rank0.lcn", folder_ / "capture-1.rank1.lcn"}));
+  EXPECT_EQ(*files, (std::vector<fs::path>{folder_ / "capture-1.rank0.lcn",
+                                           folder_ / "capture-1.rank1.lcn"}));
 }
 
 TEST_F(TriggerJobTest, TriesALaterStepWhereARankMissedTheFirstAndAnotherDidNot) {
@@ -137,7 +142,8 @@ TEST_F(TriggerJobTest, GivesUpWhereARankMissesEachStep) {
   const PlayedJob job(folder_.path(), 2, {{1}, {1}, {1}});
   const auto files = triggers();
   ASSERT_FALSE(files.ok());
-  EXPECT_NE(files.error().message.find("has passed: rank 1"), std::string::npos) << files.error().message;
+  EXPECT_NE(files.error().message.find("has passed: rank 1"), std::string::npos)
+      << files.error().message;
   EXPECT_EQ(job.attempts(), 3);
 }
 
@@ -145,9 +151,11 @@ TEST_F(TriggerJobTest, DoesNotReplaceAStepThatTheUserChose) {
   const PlayedJob job(folder_.path(), 2, {{1}});
   const auto files = triggers(500);
   ASSERT_FALSE(files.ok());
-  EXPECT_NE(files.error().message.find("step 500 has passed: rank 1"), std::string::npos) << files.error().message;
+  EXPECT_NE(files.error().message.find("step 500 has passed: rank 1"), std::string::npos)
+      << files.error().message;
   EXPECT_EQ(job.attempts(), 1);
-  EXPECT_EQ(captures(), std::vector<std::string>{"capture-1.rank0.lcn"}) << "the other rank's recording is kept";
+  EXPECT_EQ(captures(), std::vector<std::string>{"capture-1.rank0.lcn"})
+      << "the other rank's recording is kept";
 }
 
 }  // namespace

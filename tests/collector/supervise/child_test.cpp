@@ -25,7 +25,8 @@ SpawnRequest shell(const std::string& script) {
 Exit waitFor(pid_t pid) {
   for (int i = 0; i < 12'000; ++i) {
     const auto reaped = reap(pid);
-    if (const auto found = reaped.ended.find(pid); found != reaped.ended.end()) return found->second;
+    if (const auto found = reaped.ended.find(pid); found != reaped.ended.end())
+      return found->second;
     poll(nullptr, 0, 5);
   }
   ADD_FAILURE() << "the child did not end";
@@ -51,7 +52,8 @@ TEST(Child, WhatCannotBeExecutedIsAnError) {
 }
 
 TEST(Child, AScriptWithAMissingInterpreterIsReported) {
-  const auto script = std::filesystem::temp_directory_path() / ("lacuna-child-test-" + std::to_string(getpid()));
+  const auto script =
+      std::filesystem::temp_directory_path() / ("lacuna-child-test-" + std::to_string(getpid()));
   std::ofstream(script) << "#!/no/such/interpreter\n";
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
   auto request = shell("");
@@ -59,7 +61,8 @@ TEST(Child, AScriptWithAMissingInterpreterIsReported) {
   const auto pid = spawn(request);
   std::filesystem::remove(script);
   ASSERT_FALSE(pid);
-  EXPECT_NE(pid.error().message.find("interpreter is missing"), std::string::npos) << pid.error().message;
+  EXPECT_NE(pid.error().message.find("interpreter is missing"), std::string::npos)
+      << pid.error().message;
 }
 
 TEST(Child, WaitsUntilTheParentIsReady) {

@@ -29,7 +29,8 @@ TEST(CuptiPlaces, CopiesNewerThanTheDriverComeLast) {
   ASSERT_GE(places.size(), 4u);
   EXPECT_EQ(places.front(), kOf12);
   EXPECT_EQ(places[1], "libcupti.so.12");
-  EXPECT_THAT(std::vector<std::string>(places.end() - 2, places.end()), ElementsAre(kOf13, "libcupti.so.13"));
+  EXPECT_THAT(std::vector<std::string>(places.end() - 2, places.end()),
+              ElementsAre(kOf13, "libcupti.so.13"));
 }
 
 TEST(CuptiPlaces, AreThoseOfTheSystemWithoutPackages) {
@@ -39,7 +40,8 @@ TEST(CuptiPlaces, AreThoseOfTheSystemWithoutPackages) {
 }
 
 TEST(CuptiPlaces, ANameWithAnyNumberIsAPlace) {
-  const auto places = cuptiPlaces(13000, "/a/libcupti.so.99999999999999999999:/b/libcupti.so.:/c/other");
+  const auto places =
+      cuptiPlaces(13000, "/a/libcupti.so.99999999999999999999:/b/libcupti.so.:/c/other");
   EXPECT_EQ(places.front(), "/b/libcupti.so.");
   EXPECT_EQ(places[1], "/c/other");
   EXPECT_EQ(places.back(), "/a/libcupti.so.99999999999999999999");

@@ -16,7 +16,8 @@ ChildEnvironment environmentFrom(std::vector<std::string> given, const Sources& 
   std::vector<char*> pointers;
   for (auto& variable : given) pointers.push_back(variable.data());
   pointers.push_back(nullptr);
-  return *childEnvironment(pointers.data(), "/lib/liblacuna_inject.so", {"LACUNA_RECORDING=/r"}, sources);
+  return *childEnvironment(pointers.data(), "/lib/liblacuna_inject.so", {"LACUNA_RECORDING=/r"},
+                           sources);
 }
 
 bool has(const ChildEnvironment& environment, const std::string& variable) {
@@ -33,13 +34,14 @@ TEST(ChildEnvironment, CarriesTheRecordingAndBothInjections) {
 }
 
 TEST(ChildEnvironment, NeverOverwritesWhatTheUserSetAndSaysSo) {
-  const auto environment =
-      environmentFrom({"NVTX_INJECTION64_PATH=/mine.so", "CUBLAS_NVTX_LEVEL=1"}, *parseSources("nvtx,cuda,cublas"));
+  const auto environment = environmentFrom(
+      {"NVTX_INJECTION64_PATH=/mine.so", "CUBLAS_NVTX_LEVEL=1"}, *parseSources("nvtx,cuda,cublas"));
   EXPECT_TRUE(has(environment, "NVTX_INJECTION64_PATH=/mine.so"));
   EXPECT_TRUE(has(environment, "CUBLAS_NVTX_LEVEL=1"));
   EXPECT_TRUE(has(environment, "CUBLASLT_NVTX_LEVEL=2"));
   ASSERT_EQ(environment.notes.size(), 2u);
-  EXPECT_NE(environment.notes[0].find("NVTX_INJECTION64_PATH is already set to /mine.so"), std::string::npos);
+  EXPECT_NE(environment.notes[0].find("NVTX_INJECTION64_PATH is already set to /mine.so"),
+            std::string::npos);
 }
 
 TEST(ChildEnvironment, AnEmptyValueStaysAndItsNoteNamesNoLibrary) {
@@ -47,8 +49,8 @@ TEST(ChildEnvironment, AnEmptyValueStaysAndItsNoteNamesNoLibrary) {
   EXPECT_TRUE(has(environment, "NVTX_INJECTION64_PATH="));
   ASSERT_EQ(environment.notes.size(), 1u);
   EXPECT_EQ(environment.notes[0],
-            "NVTX_INJECTION64_PATH is set and empty, which stays: no library is loaded by it, and NVTX events of this "
-            "run are not recorded. Remedy: unset NVTX_INJECTION64_PATH.");
+            "NVTX_INJECTION64_PATH is set and empty, which stays: no library is loaded by it, and "
+            "NVTX events of this run are not recorded. Remedy: unset NVTX_INJECTION64_PATH.");
 }
 
 TEST(ChildEnvironment, AnEnclosingRecordingGivesWay) {
@@ -71,14 +73,17 @@ TEST(ChildEnvironment, AModeOfCudaIsAddedToWhatTheUserHasSet) {
   sources.cudaMode = CudaMode::Graphs;
   EXPECT_TRUE(has(environmentFrom({}, sources), "LACUNA_CUPTI=graph-launches"));
   sources.cudaMode = CudaMode::Kernels;
-  EXPECT_TRUE(has(environmentFrom({"LACUNA_CUPTI=environment"}, sources), "LACUNA_CUPTI=environment,device-work"));
+  EXPECT_TRUE(has(environmentFrom({"LACUNA_CUPTI=environment"}, sources),
+                  "LACUNA_CUPTI=environment,device-work"));
 }
 
 TEST(ChildEnvironment, ThePythonHookStandsInFrontOfTheUsersPythonPath) {
-  const auto folder = std::filesystem::temp_directory_path() / ("lacuna-torch-hook-test-" + std::to_string(::getpid()));
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("lacuna-torch-hook-test-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder / "python");
-  for (const char* file : {"python/sitecustomize.py", "python/lacuna_start.py", "python/lacuna_frames.py",
-                           "python/lacuna_torch.py", "python/lacuna_set.py", "python/lacuna_standby.py"})
+  for (const char* file :
+       {"python/sitecustomize.py", "python/lacuna_start.py", "python/lacuna_frames.py",
+        "python/lacuna_torch.py", "python/lacuna_set.py", "python/lacuna_standby.py"})
     std::ofstream(folder / file) << "";
   auto environment = environmentFrom({"PYTHONPATH=/mine:/yours"});
   const auto missing = addPythonHook(environment, folder / "liblacuna_inject.so");

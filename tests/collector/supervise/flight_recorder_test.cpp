@@ -88,7 +88,8 @@ TEST_F(FlightRecorderTest, TwoThatWriteBesideOneAnotherReplaceNoDump) {
       EXPECT_EQ(reasonOf(dump.file), dump.reason);
     }
   }
-  EXPECT_EQ(std::distance(fs::directory_iterator(traces()), {}), 2 * kDumps) << "nothing else is left";
+  EXPECT_EQ(std::distance(fs::directory_iterator(traces()), {}), 2 * kDumps)
+      << "nothing else is left";
   EXPECT_TRUE(prof::removeRecording(folder_ / "other").ok());
 }
 

@@ -50,7 +50,8 @@ TEST(Options, ListsWithEmptyPlacesAreRefused) {
   for (const char* list : {"", ",", " ", "nvtx,", ",nvtx", "nvtx,,cuda", "nvtx, ,cuda"}) {
     const auto sources = parseSources(list);
     ASSERT_FALSE(sources) << list;
-    EXPECT_NE(sources.error().message.find("--trace"), std::string::npos) << sources.error().message;
+    EXPECT_NE(sources.error().message.find("--trace"), std::string::npos)
+        << sources.error().message;
   }
   for (const char* list : {"", ",", "crash,", "crash,,signal"}) {
     const auto when = parseDumpOn(list);

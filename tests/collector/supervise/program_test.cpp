@@ -110,7 +110,8 @@ class PrivilegeTest : public ProgramTest {
 };
 
 TEST_F(PrivilegeTest, OfAnotherUserOrGroupIsNoticed) {
-  if (getuid() != 0 || getgid() != 0) GTEST_SKIP() << "only root can give a program to another user";
+  if (getuid() != 0 || getgid() != 0)
+    GTEST_SKIP() << "only root can give a program to another user";
   give(65534, 0, 04755);
   EXPECT_NE(obstacle().find("is set-uid"), std::string::npos) << obstacle();
   give(0, 65534, 02755);
@@ -128,11 +129,16 @@ TEST_F(PrivilegeTest, OfOnesOwnIsNone) {
 }
 
 TEST_F(PrivilegeTest, IsNoneWhereNoProgramMayGainAny) {
-  if (getuid() != 0 || getgid() != 0) GTEST_SKIP() << "only root can give a program to another user";
-  for (const auto& [user, group, mode] : {std::tuple(65534u, 0u, 04755u), std::tuple(0u, 65534u, 02755u)}) {
+  if (getuid() != 0 || getgid() != 0)
+    GTEST_SKIP() << "only root can give a program to another user";
+  for (const auto& [user, group, mode] :
+       {std::tuple(65534u, 0u, 04755u), std::tuple(0u, 65534u, 02755u)}) {
     give(user, group, mode);
     EXPECT_NE(obstacle(), "");
-    EXPECT_EQ(inChild([&] { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && obstacle().empty() ? 0 : 1; }), 0);
+    EXPECT_EQ(inChild([&] {
+                return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && obstacle().empty() ? 0 : 1;
+              }),
+              0);
   }
 }
 
@@ -142,7 +148,8 @@ TEST_F(PrivilegeTest, IsNoneOnAFileSystemThatGivesNone) {
   const auto ended = inChild([&] {
     const auto place = folder_ / "nosuid";
     std::filesystem::create_directory(place);
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         mount("none", place.c_str(), "tmpfs", MS_NOSUID, nullptr) != 0) {
       return kNoMount;
     }
@@ -168,7 +175,8 @@ TEST_F(PrivilegeTest, OfAScriptIsThatOfItsInterpreter) {
 
 TEST_F(PrivilegeTest, CapabilitiesOfTheFileAreNoticedByWhoHasNone) {
   if (getuid() != 0) GTEST_SKIP() << "only root can give capabilities";
-  const vfs_cap_data raw{VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE, {{1u << CAP_NET_RAW, 0}, {0, 0}}};
+  const vfs_cap_data raw{VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE,
+                         {{1u << CAP_NET_RAW, 0}, {0, 0}}};
   if (setxattr(copy_.c_str(), "security.capability", &raw, sizeof raw, 0) != 0) {
     GTEST_SKIP() << "no capabilities of files here";
   }
@@ -176,7 +184,10 @@ TEST_F(PrivilegeTest, CapabilitiesOfTheFileAreNoticedByWhoHasNone) {
   std::filesystem::permissions(folder_, std::filesystem::perms::all);
   ASSERT_EQ(setresuid(65534, 65534, 0), 0);
   EXPECT_NE(obstacle().find("has file capabilities"), std::string::npos) << obstacle();
-  EXPECT_EQ(inChild([&] { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && !obstacle().empty() ? 0 : 1; }), 0)
+  EXPECT_EQ(inChild([&] {
+              return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && !obstacle().empty() ? 0 : 1;
+            }),
+            0)
       << "which count as rights of its own although it gets none of them";
   ASSERT_EQ(setresuid(0, 0, 0), 0);
 }

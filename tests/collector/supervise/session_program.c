@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* A program that records itself twice, with an annotation between the sessions that must be in neither trace. The
- * second session asks for what it cannot have. */
+/* A program that records itself twice, with an annotation between the sessions that must be in
+ * neither trace. The second session asks for what it cannot have. */
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,9 @@ int main(int argc, char** argv) {
     }
     const char* notes = lacunaCollectorNotes();
     if (i == 1 && *notes != 0) return 4;
-    if (i == 2 && (strstr(notes, "--trace samples") == NULL || strstr(notes, "--trace counters") == NULL)) return 5;
+    if (i == 2 &&
+        (strstr(notes, "--trace samples") == NULL || strstr(notes, "--trace counters") == NULL))
+      return 5;
     work(i == 1 ? "first" : "second");
     if (lacunaCollectorStart(argv[i], NULL) == 0) return 2;
     const pid_t child = fork();

@@ -29,26 +29,31 @@ std::map<std::string, int> rangesOf(const fs::path& trace) {
 }
 
 TEST(CollectorSession, AProgramRecordsItselfAgainAndAgainWithNoVariableSet) {
-  const fs::path folder = fs::temp_directory_path() / ("lacuna-session-test-" + std::to_string(getpid()));
+  const fs::path folder =
+      fs::temp_directory_path() / ("lacuna-session-test-" + std::to_string(getpid()));
   fs::create_directories(folder);
   const std::string command = "env -u NVTX_INJECTION64_PATH -u CUDA_INJECTION64_PATH " +
-                              test::program("session_program") + " " + (folder / "1.lcn").string() + " " +
-                              (folder / "2.lcn").string();
+                              test::program("session_program") + " " + (folder / "1.lcn").string() +
+                              " " + (folder / "2.lcn").string();
   const int status = std::system(command.c_str());
   ASSERT_EQ(WEXITSTATUS(status), 0);
   using Counts = std::map<std::string, int>;
-  EXPECT_EQ(rangesOf(folder / "1.lcn"), (Counts{{"first", 1}, {"in the child", 1}, {"through prof.h", 2}}));
-  EXPECT_EQ(rangesOf(folder / "2.lcn"), (Counts{{"second", 1}, {"in the child", 1}, {"through prof.h", 2}}));
+  EXPECT_EQ(rangesOf(folder / "1.lcn"),
+            (Counts{{"first", 1}, {"in the child", 1}, {"through prof.h", 2}}));
+  EXPECT_EQ(rangesOf(folder / "2.lcn"),
+            (Counts{{"second", 1}, {"in the child", 1}, {"through prof.h", 2}}));
   EXPECT_FALSE(fs::exists(folder / "1.lcn.recording"));
   fs::remove_all(folder);
 }
 
 TEST(CollectorSession, OneThatCannotRecordLeavesNothing) {
-  const fs::path folder = fs::temp_directory_path() / ("lacuna-session-none-" + std::to_string(getpid()));
+  const fs::path folder =
+      fs::temp_directory_path() / ("lacuna-session-none-" + std::to_string(getpid()));
   fs::create_directories(folder);
-  const std::string command = "ulimit -f 100; exec env -u NVTX_INJECTION64_PATH -u CUDA_INJECTION64_PATH " +
-                              test::program("session_program") + " " + (folder / "1.lcn").string() + " " +
-                              (folder / "2.lcn").string();
+  const std::string command =
+      "ulimit -f 100; exec env -u NVTX_INJECTION64_PATH -u CUDA_INJECTION64_PATH " +
+      test::program("session_program") + " " + (folder / "1.lcn").string() + " " +
+      (folder / "2.lcn").string();
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
   EXPECT_TRUE(fs::is_empty(folder)) << *fs::directory_iterator(folder);
   std::ofstream(folder / "1.lcn") << "precious";

@@ -66,10 +66,12 @@ class Trials : public testing::Test {
   test::TempDir folder_;
 };
 
-constexpr auto kTwoSteps = "echo \"1 step 0 1 10\n1 step 1 11 20\n1 end steps\" > $LACUNA_STEP_TIMES; ";
+constexpr auto kTwoSteps =
+    "echo \"1 step 0 1 10\n1 step 1 11 20\n1 end steps\" > $LACUNA_STEP_TIMES; ";
 
 TEST_F(Trials, HaveTheStepsAndTheOutput) {
-  const Trial trial = run(kTwoSteps + std::string("echo output; echo $LACUNA_STEPS $LACUNA_SET >&2"), 2);
+  const Trial trial =
+      run(kTwoSteps + std::string("echo output; echo $LACUNA_STEPS $LACUNA_SET >&2"), 2);
   EXPECT_EQ(trial.end, Trial::End::Steps);
   EXPECT_THAT(trial.stepEndsNs, ElementsAre(10, 20));
   EXPECT_EQ(trial.lastOutput, "output\n2\n");
@@ -78,7 +80,8 @@ TEST_F(Trials, HaveTheStepsAndTheOutput) {
 
 TEST_F(Trials, GiveTheProgramItsSettings) {
   options_.settings = {{"amp", "on"}, {"threads", "2"}};
-  EXPECT_EQ(run("echo $LACUNA_SET; [ -d ${PYTHONPATH%%:*} ] && echo hooked").lastOutput, "amp=on,threads=2\nhooked\n");
+  EXPECT_EQ(run("echo $LACUNA_SET; [ -d ${PYTHONPATH%%:*} ] && echo hooked").lastOutput,
+            "amp=on,threads=2\nhooked\n");
 }
 
 TEST_F(Trials, EndAsTheProgramDoes) {
@@ -91,7 +94,8 @@ TEST_F(Trials, EndAsTheProgramDoes) {
 
 TEST_F(Trials, OfTheStepsThatWereWantedAreDoneHoweverTheProgramEnds) {
   EXPECT_EQ(run(kTwoSteps + std::string("exit 1"), 2).end, Trial::End::Steps);
-  EXPECT_EQ(run(kTwoSteps + std::string("trap '' TERM; sleep 60 & wait; sleep 60"), 2).end, Trial::End::Steps)
+  EXPECT_EQ(run(kTwoSteps + std::string("trap '' TERM; sleep 60 & wait; sleep 60"), 2).end,
+            Trial::End::Steps)
       << "it does not end by itself";
 }
 

@@ -55,11 +55,14 @@ TEST_F(CollectiveCallsTest, OfTooManyThatWaitTheLatestAreKept) {
 }
 
 TEST(CollectiveKinds, ANameThatHoldsAShorterOneIsNotTakenForIt) {
-  EXPECT_EQ(prof::kindOfCollective("c10d::_allgather_base_"), prof::kindOfCollective("gloo:all_gather"));
+  EXPECT_EQ(prof::kindOfCollective("c10d::_allgather_base_"),
+            prof::kindOfCollective("gloo:all_gather"));
   EXPECT_NE(prof::kindOfCollective("gloo:gather"), prof::kindOfCollective("gloo:all_gather"));
   EXPECT_NE(prof::kindOfCollective("gloo:reduce"), prof::kindOfCollective("gloo:all_reduce"));
-  EXPECT_EQ(prof::kindOfCollective("c10d::recv_any_source_"), prof::kindOfCollective("gloo:recvAnySource"));
-  EXPECT_EQ(prof::kindOfCollective("c10d::alltoall_base_"), prof::kindOfCollective("gloo:all_to_all"));
+  EXPECT_EQ(prof::kindOfCollective("c10d::recv_any_source_"),
+            prof::kindOfCollective("gloo:recvAnySource"));
+  EXPECT_EQ(prof::kindOfCollective("c10d::alltoall_base_"),
+            prof::kindOfCollective("gloo:all_to_all"));
   EXPECT_EQ(prof::kindOfCollective("gloo:"), kNoCollective);
 }
 

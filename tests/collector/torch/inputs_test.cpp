@@ -30,14 +30,15 @@ class Objects {
     auto& words = object();
     words[shapeAt_] = shape.size();
     if (shape.size() <= 5) {
-      std::copy(shape.begin(), shape.end(), words.begin() + static_cast<std::ptrdiff_t>(shapeAt_) + 1);
+      std::copy(shape.begin(), shape.end(),
+                words.begin() + static_cast<std::ptrdiff_t>(shapeAt_) + 1);
     } else {
       auto& sizes = object();
       std::copy(shape.begin(), shape.end(), sizes.begin());
       words[shapeAt_ + 1] = reinterpret_cast<std::uint64_t>(sizes.data());
     }
-    words[shapeAt_ + 12] =
-        static_cast<std::uint64_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
+    words[shapeAt_ + 12] = static_cast<std::uint64_t>(
+        std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
     words[shapeAt_ + 13] = type | 0xABCD0000U;  // the device and more stand behind the type
     return words.data();
   }
@@ -78,7 +79,8 @@ class Objects {
 };
 
 TrialTensors trialOf(Objects& objects, const Shape& shape, std::uint16_t type) {
-  TrialTensors tensors{.first = objects.tensor(shape, type), .second = objects.tensor(shape, type), .type = type};
+  TrialTensors tensors{
+      .first = objects.tensor(shape, type), .second = objects.tensor(shape, type), .type = type};
   std::copy(shape.begin(), shape.end(), tensors.shape);
   return tensors;
 }
@@ -104,12 +106,13 @@ std::string described(const Inputs& inputs, const void* call, std::size_t room =
 }
 
 TEST(TorchInputs, AreFoundWhereverThisPyTorchKeepsThem) {
-  for (const auto& [shapeAt, listAt, inputsAt] : {std::array<std::size_t, 3>{3, 1, 5}, {7, 3, 20}, {12, 2, 40}}) {
+  for (const auto& [shapeAt, listAt, inputsAt] :
+       {std::array<std::size_t, 3>{3, 1, 5}, {7, 3, 20}, {12, 2, 40}}) {
     Objects objects(shapeAt, listAt, inputsAt);
     const Inputs inputs = foundIn(objects);
     ASSERT_TRUE(inputs.found());
-    const auto call =
-        objects.call({Objects::of(objects.tensor({8, 4}, kF32)), Objects::of(objects.tensor({2, 4}, kF64))});
+    const auto call = objects.call(
+        {Objects::of(objects.tensor({8, 4}, kF32)), Objects::of(objects.tensor({2, 4}, kF64))});
     EXPECT_EQ(described(inputs, call), "f32[8,4] f64[2,4]");
   }
 }
@@ -141,10 +144,11 @@ TEST(TorchInputs, ShowListsAndLeaveOutWhatIsNoTensor) {
   const auto tensor = [&](const Shape& shape) { return Objects::of(objects.tensor(shape, kF32)); };
   const Objects::Value none{0, kNone};
   const auto numbers = objects.list({Objects::number(2), Objects::number(1)});
-  EXPECT_EQ(described(inputs,
-                      objects.call({tensor({8, 3, 32, 32}), tensor({16, 3, 3, 3}), none, numbers, Objects::number(1)})),
+  EXPECT_EQ(described(inputs, objects.call({tensor({8, 3, 32, 32}), tensor({16, 3, 3, 3}), none,
+                                            numbers, Objects::number(1)})),
             "f32[8,3,32,32] f32[16,3,3,3] (2,1)");
-  EXPECT_EQ(described(inputs, objects.call({objects.list({tensor({4}), tensor({})}), Objects::number(0)})),
+  EXPECT_EQ(described(inputs,
+                      objects.call({objects.list({tensor({4}), tensor({})}), Objects::number(0)})),
             "{f32[4] f32[]}");
   EXPECT_EQ(described(inputs, objects.call({tensor({1, 2, 3, 4, 5, 6})})), "f32[1,2,3,4,5,6]");
   EXPECT_EQ(described(inputs, objects.call({objects.list({}), tensor({2})})), "f32[2]");
@@ -156,7 +160,8 @@ TEST(TorchInputs, ThatDoNotFitAreCutBehindACompleteTensor) {
   Objects objects;
   const Inputs inputs = foundIn(objects);
   std::vector<Objects::Value> many(60, Objects::of(objects.tensor({128, 256}, kF32)));
-  EXPECT_EQ(described(inputs, objects.call({objects.list(many)}), 40), "{f32[128,256] f32[128,256] ...");
+  EXPECT_EQ(described(inputs, objects.call({objects.list(many)}), 40),
+            "{f32[128,256] f32[128,256] ...");
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ int main() {
   builder.append(range);
   const auto store = builder.build();
   const bool same = store->text(store->row<lacuna::prof::Range>(0).name) == "forward";
-  std::printf("a store of %zu range ends at %lld ns\n", static_cast<std::size_t>(store->rows<lacuna::prof::Range>()),
+  std::printf("a store of %zu range ends at %lld ns\n",
+              static_cast<std::size_t>(store->rows<lacuna::prof::Range>()),
               static_cast<long long>(store->span().endNs));
   return same && store->span().endNs == 15 ? 0 : 1;
 }

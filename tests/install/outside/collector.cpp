@@ -17,9 +17,11 @@ int main() {
   lacunaRangePop();
   const bool stopped = session->stop().ok();
   const bool recorded = stopped && session->stats().rows > 0;
-  // Something to link and something to run of the supervisor, which needs more libraries than a session does.
+  // Something to link and something to run of the supervisor, which needs more libraries than a
+  // session does.
   const auto refused = lacuna::collector::recover("/nonexistent/folder", "recovered.lcn");
-  std::printf("%s\n", refused.ok() ? "a missing folder was recovered" : refused.error().message.c_str());
+  std::printf("%s\n",
+              refused.ok() ? "a missing folder was recovered" : refused.error().message.c_str());
   auto* volatile supervise = &lacuna::collector::run;
   return recorded && !refused.ok() && supervise != nullptr ? 0 : 1;
 }

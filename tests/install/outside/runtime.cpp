@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Trains a small network to find in which of four quadrants a point lies, and prints how many of 256 others it gets
-/// right.
+/// Trains a small network to find in which of four quadrants a point lies, and prints how many of
+/// 256 others it gets right.
 #include <cstdio>
 
 #include "lacuna/runtime/autograd.h"
@@ -30,7 +30,8 @@ int main() {
   options.batch = 64;
   options.shuffle = true;
   options.workers = 1;
-  rt::DataLoader loader(std::make_shared<rt::TensorDataset>(rt::Batch{points, quadrantsOf(points)}), options);
+  rt::DataLoader loader(std::make_shared<rt::TensorDataset>(rt::Batch{points, quadrantsOf(points)}),
+                        options);
   std::uint64_t step = 0;
   for (int epoch = 0; epoch < 10; ++epoch) {
     for (rt::Batch& batch : loader) {

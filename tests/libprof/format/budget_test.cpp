@@ -36,8 +36,8 @@ TEST(Budget, IsRaisedByItem) {
 }
 
 TEST(Budget, IsUnchangedByWhatItCannotRead) {
-  for (const char* text :
-       {"", "rows", "rows=", "rows=x", "rows=1T", "rows=0", "rows=5,cows=3", "rows=99999999999999999G", "rows=5,"}) {
+  for (const char* text : {"", "rows", "rows=", "rows=x", "rows=1T", "rows=0", "rows=5,cows=3",
+                           "rows=99999999999999999G", "rows=5,"}) {
     Budget budget;
     EXPECT_FALSE(budget.raise(text)) << text;
     EXPECT_EQ(budget.most(Item::Rows, 10), Budget().most(Item::Rows, 10)) << text;
@@ -76,7 +76,8 @@ TEST(Budget, KeepsRecoverFromAFileThatNothingWouldOpen) {
   ASSERT_TRUE(Reader::open(file.path()));
   const auto refused = recoverFile(file.path(), recovered.path(), Existing::Replace);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("--budget rows=4194304"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("--budget rows=4194304"), std::string::npos)
+      << refused.error().message;
   EXPECT_FALSE(std::filesystem::exists(recovered.path()));
 }
 

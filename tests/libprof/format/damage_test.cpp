@@ -38,8 +38,8 @@ void save(const std::filesystem::path& path, const Content& content, std::size_t
   ::close(file);
 }
 
-/// A small trace of two tables in many blocks; a row's payload is its number, so that a wrong or missing one is
-/// noticed.
+/// A small trace of two tables in many blocks; a row's payload is its number, so that a wrong or
+/// missing one is noticed.
 class DamageTest : public testing::Test {
  protected:
   static constexpr std::size_t kHeaderBytes = 64;
@@ -53,7 +53,8 @@ class DamageTest : public testing::Test {
     std::mt19937 random(3);
     for (int i = 0; i < kRows; ++i) {
       const StringId name = writer->intern("name " + std::to_string(i % 9));
-      writer->append(Mark{.timeNs = i * 1000 + int(random() % 900), .name = name, .payload = std::uint64_t(i)});
+      writer->append(Mark{
+          .timeNs = i * 1000 + int(random() % 900), .name = name, .payload = std::uint64_t(i)});
       writer->append(CounterSample{.timeNs = i * 1000, .track = TrackId(1), .value = i * 0.5});
     }
     ASSERT_TRUE(writer->finish().ok());
@@ -86,11 +87,13 @@ class DamageTest : public testing::Test {
   template <class Intact>
   std::uint64_t expectedSamples(Intact&& intact) const {
     std::uint64_t rows = 0;
-    for (const auto& [table, block] : blocks_) rows += table == CounterSample::kTable && intact(block) ? block.rows : 0;
+    for (const auto& [table, block] : blocks_)
+      rows += table == CounterSample::kTable && intact(block) ? block.rows : 0;
     return rows;
   }
 
-  /// Opens the hurt file and expects exactly the intact blocks and, if something is missing, a word about it.
+  /// Opens the hurt file and expects exactly the intact blocks and, if something is missing, a word
+  /// about it.
   template <class Intact>
   void expectExactly(Intact&& intact, const std::string& what) {
     const auto reader = Reader::open(hurt());
@@ -103,13 +106,15 @@ class DamageTest : public testing::Test {
     EXPECT_FALSE(reader->damage().empty()) << what;
   }
 
-  /// For a file with one damaged byte: the stretch that is reported has it, and is the block if it is in one.
+  /// For a file with one damaged byte: the stretch that is reported has it, and is the block if it
+  /// is in one.
   void expectPlaceNamed(std::size_t at) {
     const auto reader = Reader::open(hurt());
     ASSERT_TRUE(reader.ok());
     const auto damage = reader->damage();
-    EXPECT_TRUE(std::any_of(damage.begin(), damage.end(),
-                            [&](const Damage& d) { return d.offset <= at && at < d.offset + d.bytes; }))
+    EXPECT_TRUE(
+        std::any_of(damage.begin(), damage.end(),
+                    [&](const Damage& d) { return d.offset <= at && at < d.offset + d.bytes; }))
         << "flipped at " << at;
     for (const auto& [table, block] : blocks_) {
       if (at < block.offset || at >= block.offset + block.bytes) continue;
@@ -175,8 +180,11 @@ TEST_F(DamageTest, AfterABitFlipExactlyTheBlockThatWasHitIsMissing) {
     content_[at] = static_cast<char>(content_[at] ^ bit);
     save(hurt(), content_, content_.size());
     content_[at] = static_cast<char>(content_[at] ^ bit);
-    expectExactly([&](const BlockInfo& block) { return at < block.offset || at >= block.offset + block.bytes; },
-                  "flipped at " + std::to_string(at));
+    expectExactly(
+        [&](const BlockInfo& block) {
+          return at < block.offset || at >= block.offset + block.bytes;
+        },
+        "flipped at " + std::to_string(at));
     expectPlaceNamed(at);
     if (HasFailure()) break;
   }
@@ -194,7 +202,8 @@ TEST_F(DamageTest, DamageIsNamedWithItsPlaceAndTable) {
 }
 
 TEST_F(DamageTest, WhereChecksumsWereNotTestedReadingDamageIsAnError) {
-  const auto found = std::find_if(blocks_.begin(), blocks_.end(), [](auto& b) { return b.first == Mark::kTable; });
+  const auto found =
+      std::find_if(blocks_.begin(), blocks_.end(), [](auto& b) { return b.first == Mark::kTable; });
   for (std::size_t i = 0; i < found->second.bytes; ++i) content_[found->second.offset + i] ^= 1;
   save(hurt(), content_, content_.size());
   const auto reader = Reader::open(hurt(), {ReaderOptions::Verify::Never});

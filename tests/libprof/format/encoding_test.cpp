@@ -9,13 +9,15 @@
 namespace lacuna::prof::format {
 namespace {
 
-/// Columns of one type; column 0 is the one under test, the others are what it may be predicted from.
+/// Columns of one type; column 0 is the one under test, the others are what it may be predicted
+/// from.
 struct Columns : ColumnSource {
   ColumnType type = ColumnType::U64;
   std::size_t rows = 0;
   std::vector<Bytes> values;
 
-  Columns(ColumnType columnType, std::size_t rowCount, std::mt19937_64& random) : type(columnType), rows(rowCount) {
+  Columns(ColumnType columnType, std::size_t rowCount, std::mt19937_64& random)
+      : type(columnType), rows(rowCount) {
     values.resize(4, Bytes(rows * widthOf(type)));
     for (Bytes& column : values) {
       const unsigned style = random() % 4;
@@ -24,7 +26,8 @@ struct Columns : ColumnSource {
         if (style == 0) value = random();
         if (style == 1) value = random() % 5;
         if (style == 2) value += random() % 1000;
-        if (style == 3) value = random() % 3 == 0 ? UINT64_MAX - random() % 2 : std::uint64_t{1} << 63;
+        if (style == 3)
+          value = random() % 3 == 0 ? UINT64_MAX - random() % 2 : std::uint64_t{1} << 63;
         std::memcpy(column.data() + i * widthOf(type), &value, widthOf(type));
       }
     }
@@ -47,7 +50,8 @@ std::vector<Plan> everyPlan() {
       for (const std::uint8_t context : {kNoColumn, std::uint8_t{3}}) {
         for (const std::uint8_t shift : {std::uint8_t{0}, std::uint8_t{2}}) {
           const bool linked = base == Base::PreviousEnd || base == Base::Column;
-          plans.push_back({Scheme::Predicted, base, linked ? std::uint8_t{1} : kNoColumn, group, context, shift});
+          plans.push_back({Scheme::Predicted, base, linked ? std::uint8_t{1} : kNoColumn, group,
+                           context, shift});
         }
       }
     }
@@ -72,7 +76,8 @@ TEST(Encoding, EveryPlanGivesBackEveryType) {
         section.encoding = encoder.encode(plan, 0, stored);
         Bytes back(columns.values[0].size());
         ASSERT_TRUE(decodeColumn(section, stored, columns.rows, columns, back.data()));
-        ASSERT_TRUE(back == columns.values[0]) << "type " << int(type) << ", base " << int(plan.base);
+        ASSERT_TRUE(back == columns.values[0])
+            << "type " << int(type) << ", base " << int(plan.base);
       }
     }
   }
@@ -92,7 +97,8 @@ TEST(Encoding, BytesThatContradictTheirDescriptionAreRefusedOrHarmless) {
     Encoding& e = section.encoding;
     if (random() % 2 == 0) stored.resize(random() % (stored.size() + 1));
     if (random() % 2 == 0 && !stored.empty()) stored[random() % stored.size()] ^= std::byte{0x41};
-    if (random() % 3 == 0) e.planes[random() % 3].storedBytes = static_cast<std::uint32_t>(random());
+    if (random() % 3 == 0)
+      e.planes[random() % 3].storedBytes = static_cast<std::uint32_t>(random());
     if (random() % 3 == 0) e.entries = static_cast<std::uint32_t>(random() % 300);
     if (random() % 3 == 0) e.planeCount = static_cast<std::uint8_t>(random() % 17);
     if (random() % 3 == 0) e.baseColumn = e.groupColumn = static_cast<std::uint8_t>(random());

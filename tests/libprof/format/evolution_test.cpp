@@ -58,7 +58,8 @@ typename Row::Columns numberedColumns() {
   std::uint32_t column = 0;
   columns.forEach([&]<class T>(std::vector<T>& values) {
     ++column;
-    for (std::uint32_t row = 0; row < kRows; ++row) values.push_back(static_cast<T>(column * 1000 + row));
+    for (std::uint32_t row = 0; row < kRows; ++row)
+      values.push_back(static_cast<T>(column * 1000 + row));
   });
   return columns;
 }
@@ -76,7 +77,8 @@ void expectRows(const Reader& reader, const typename Row::Columns& columns) {
   ASSERT_EQ(reader.rows<Row>(), kRows) << Row::kName;
   const auto found = reader.table<Row>();
   ASSERT_TRUE(found.ok()) << found.error().message;
-  for (std::size_t i = 0; i < kRows; ++i) EXPECT_EQ(found->row(i), columns.row(i)) << Row::kName << " " << i;
+  for (std::size_t i = 0; i < kRows; ++i)
+    EXPECT_EQ(found->row(i), columns.row(i)) << Row::kName << " " << i;
 }
 
 /// `Wider` is declared as `Row` and one column more.
@@ -138,7 +140,8 @@ TEST(Evolution, AColumnOfZerosIsLeftOutOfItsBlock) {
   auto writer = Writer::create(dir / "a.lcn", options);
   for (int i = 0; i < 300; ++i) {
     const bool second = i >= 100 && i < 200;
-    writer->append(Kernel{.startNs = 10 * i, .durNs = 3, .gridX = second ? 1U + static_cast<std::uint32_t>(i) : 0});
+    writer->append(Kernel{
+        .startNs = 10 * i, .durNs = 3, .gridX = second ? 1U + static_cast<std::uint32_t>(i) : 0});
   }
   ASSERT_TRUE(writer->finish().ok());
   const auto reader = Reader::open(dir / "a.lcn");
@@ -171,11 +174,12 @@ TEST(Evolution, TablesUnknownAtCompileTimeAreDescribedAndReadable) {
   EXPECT_EQ(spec.columns[2].name, "weight");
   EXPECT_EQ(spec.columns[2].type, ColumnType::F64);
   double weight = 0;
-  ASSERT_TRUE(
-      reader
-          .scanColumns(901, {}, std::span(spec.columns, spec.columnCount),
-                       [&](std::size_t, const void* const* data) { weight = static_cast<const double*>(data[2])[3]; })
-          .ok());
+  ASSERT_TRUE(reader
+                  .scanColumns(901, {}, std::span(spec.columns, spec.columnCount),
+                               [&](std::size_t, const void* const* data) {
+                                 weight = static_cast<const double*>(data[2])[3];
+                               })
+                  .ok());
   EXPECT_EQ(weight, 0.5);
 }
 

@@ -18,7 +18,8 @@ namespace {
 using testing::HasSubstr;
 
 void appendMarks(Writer& writer, int from, int to) {
-  for (int i = from; i < to; ++i) writer.append(Mark{.timeNs = i, .name = writer.intern("mark " + std::to_string(i))});
+  for (int i = from; i < to; ++i)
+    writer.append(Mark{.timeNs = i, .name = writer.intern("mark " + std::to_string(i))});
 }
 
 TEST(File, WithoutItsEndItOpensWithWhatWasFlushed) {
@@ -47,7 +48,8 @@ TEST(File, AFollowingReaderSeesWhatIsNewAndTheEnd) {
     ASSERT_TRUE(writer->flush().ok());
     EXPECT_TRUE(*reader->refresh());
     EXPECT_EQ(reader->rows<Mark>(), std::size_t(i) * 10 + 10);
-    EXPECT_EQ(reader->text(reader->column<&Mark::name>()->back()), "mark " + std::to_string(i * 10 + 9));
+    EXPECT_EQ(reader->text(reader->column<&Mark::name>()->back()),
+              "mark " + std::to_string(i * 10 + 9));
     EXPECT_EQ(reader->damage().size(), 1u);
   }
   ASSERT_TRUE(writer->finish().ok());
@@ -116,14 +118,15 @@ TEST(File, ATargetIsCheckedBeforeTheWork) {
   for (const char* name : {"there.lcn", "new.lcn"}) EXPECT_EQ(why(dir / name), "none");
   EXPECT_EQ(why("/dev/null"), "none");
   EXPECT_THAT(why(dir.path()), HasSubstr("is a folder; name a file in it"));
-  EXPECT_THAT(why(dir / "no" / "a.lcn"), HasSubstr("there is no folder " + (dir / "no").string() + "; create it"));
+  EXPECT_THAT(why(dir / "no" / "a.lcn"),
+              HasSubstr("there is no folder " + (dir / "no").string() + "; create it"));
   EXPECT_THAT(why(dir / "there.lcn" / "a.lcn"), HasSubstr("there.lcn is no folder"));
   EXPECT_THAT(why(""), HasSubstr("name one"));
 }
 
 TEST(File, WhatTheSystemSaysOfAFileComesWithARemedy) {
-  for (const int code :
-       {ENOSPC, EDQUOT, EFBIG, EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ENAMETOOLONG, ELOOP, EMFILE})
+  for (const int code : {ENOSPC, EDQUOT, EFBIG, EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR,
+                         ENAMETOOLONG, ELOOP, EMFILE})
     EXPECT_THAT(fileProblem(code), HasSubstr("; ")) << code;
   EXPECT_EQ(fileProblem(EIO), std::strerror(EIO));
 }

@@ -32,14 +32,16 @@ TEST(Generate, KernelsOfAQueueDoNotOverlapAndFollowTheirLaunch) {
   std::map<std::uint64_t, TimeNs> launched;
   for (std::size_t i = 0; i < rows.apiCalls.startNs.size(); ++i) {
     const ApiCall call = rows.apiCalls.row(i);
-    launched[(std::uint64_t{call.thread.value > 4} << 60) | call.correlation] = call.startNs + call.durNs;
+    launched[(std::uint64_t{call.thread.value > 4} << 60) | call.correlation] =
+        call.startNs + call.durNs;
   }
   std::map<QueueId, TimeNs> free;
   for (std::size_t i = 0; i < rows.kernels.startNs.size(); ++i) {
     const Kernel kernel = rows.kernels.row(i);
     ASSERT_GE(kernel.startNs, free[kernel.queue]);
     free[kernel.queue] = kernel.startNs + kernel.durNs;
-    const auto launch = launched.find((std::uint64_t{kernel.device.value > 1} << 60) | kernel.correlation);
+    const auto launch =
+        launched.find((std::uint64_t{kernel.device.value > 1} << 60) | kernel.correlation);
     ASSERT_NE(launch, launched.end());
     ASSERT_GE(kernel.startNs, launch->second);
   }

@@ -39,8 +39,8 @@ void given(void* memory) {
 }
 }  // namespace
 
-/// Replaces the library's operators with ones that count. The count leaves out zstd's memory: one context for each
-/// thread.
+/// Replaces the library's operators with ones that count. The count leaves out zstd's memory: one
+/// context for each thread.
 void* operator new(std::size_t bytes) {
   return taken(std::malloc(bytes));
 }
@@ -64,7 +64,8 @@ void operator delete[](void* memory) noexcept {
 [[gnu::visibility("default")]] void operator delete(void* memory, std::size_t /*bytes*/) noexcept {
   given(memory);
 }
-[[gnu::visibility("default")]] void operator delete[](void* memory, std::size_t /*bytes*/) noexcept {
+[[gnu::visibility("default")]] void operator delete[](void* memory,
+                                                      std::size_t /*bytes*/) noexcept {
   given(memory);
 }
 
@@ -79,7 +80,8 @@ using format::Encoding;
 using format::Scheme;
 using format::Section;
 
-/// The memory that FORMAT.md allows for each byte of file: 16 rows of 8 bytes for a column in memory.
+/// The memory that FORMAT.md allows for each byte of file: 16 rows of 8 bytes for a column in
+/// memory.
 constexpr std::uint64_t kColumn = format::kMaxRowsPerByte * sizeof(std::uint64_t);
 /// For the objects of a reader of a few blocks.
 constexpr std::uint64_t kObjects = 64 << 10;
@@ -95,7 +97,8 @@ std::uint64_t readEverything(const std::filesystem::path& path) {
                                 [&](std::size_t more, const void* const*) { rows += more; });
     }
   }
-  for (std::uint32_t id = 0; id < reader->stringCount(); ++id) rows += reader->text(StringId(id)).size() > 0 ? 1 : 0;
+  for (std::uint32_t id = 0; id < reader->stringCount(); ++id)
+    rows += reader->text(StringId(id)).size() > 0 ? 1 : 0;
   return rows;
 }
 
@@ -109,7 +112,8 @@ std::uint64_t peakOfReading(const std::filesystem::path& path) {
 
 Bytes loadBytes(const std::filesystem::path& path) {
   Bytes bytes(std::filesystem::file_size(path));
-  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(bytes.data()), std::ssize(bytes));
+  std::ifstream(path, std::ios::binary)
+      .read(reinterpret_cast<char*>(bytes.data()), std::ssize(bytes));
   return bytes;
 }
 
@@ -128,14 +132,16 @@ class DamagedMemoryTest : public testing::Test {
     std::mt19937_64 random(3);
     for (int i = 0; i < 2400; ++i) {
       const StringId name = writer->intern("name " + std::to_string(i % 90));
-      writer->append(Mark{.timeNs = i * 1000 + int(random() % 900), .name = name, .payload = random()});
+      writer->append(
+          Mark{.timeNs = i * 1000 + int(random() % 900), .name = name, .payload = random()});
       writer->append(Range{.startNs = i * 1000, .durNs = int(random() % 900), .name = name});
       writer->append(CounterSample{.timeNs = i * 1000, .track = TrackId(1), .value = i * 0.5});
     }
     ASSERT_TRUE(writer->finish().ok());
     content_ = loadBytes(path());
     peakOfReading(path());  // what a thread takes once, and keeps
-    // Those of the whole file, and once more: for a walk over its blocks, words about damage, and a search window.
+    // Those of the whole file, and once more: for a walk over its blocks, words about damage, and a
+    // search window.
     most_ = 2 * peakOfReading(path()) + content_.size();
     ASSERT_GT(most_, content_.size());
     ASSERT_LT(most_, kObjects + 2 * kColumn * content_.size());
@@ -227,7 +233,8 @@ class CraftedMemoryTest : public testing::Test {
     header.entry.rows = rows;
     header.entry.table = 903;
     header.tableName = "claims";
-    for (std::size_t c = 0; c < columns; ++c) header.sections.push_back(section(kNames[c], ColumnType::U64, {}));
+    for (std::size_t c = 0; c < columns; ++c)
+      header.sections.push_back(section(kNames[c], ColumnType::U64, {}));
     return header;
   }
   void addBlob(BlockKind kind, const Bytes& blob) {
@@ -328,7 +335,8 @@ TEST_F(CraftedMemoryTest, ATextLongerThanItsBlobLeavesNoneOfItsTexts) {
 
 TEST_F(CraftedMemoryTest, HolesBetweenStringsTakeALimitedAmountInAll) {
   constexpr std::uint32_t kMaxMissing = 1u << 20;
-  for (std::uint32_t i = 1; i <= 40; ++i) addBlob(BlockKind::Strings, stringsBlob(i * (kMaxMissing - 1), 1, "text"));
+  for (std::uint32_t i = 1; i <= 40; ++i)
+    addBlob(BlockKind::Strings, stringsBlob(i * (kMaxMissing - 1), 1, "text"));
   finish();
   // While the list of texts grows there are two of it.
   EXPECT_LE(peak(), 2 * sizeof(std::string_view) * (kMaxMissing + bytes_.size()) + kObjects);
@@ -357,7 +365,10 @@ TEST_F(CraftedMemoryTest, AColumnPredictedFromAllOthersTakesThoseOfAFew) {
   ASSERT_TRUE(reader.ok());
   ASSERT_EQ(reader->tables().size(), 1u);
   const auto readColumn = [&](std::size_t c) {
-    return reader->scanColumns(903, {}, std::span(reader->tables()[0].spec.columns + c, 1), [](auto, auto) {}).ok();
+    return reader
+        ->scanColumns(903, {}, std::span(reader->tables()[0].spec.columns + c, 1),
+                      [](auto, auto) {})
+        .ok();
   };
   EXPECT_FALSE(readColumn(0));
   EXPECT_TRUE(readColumn(40));

@@ -47,7 +47,9 @@ class OneColumnTest : public testing::Test {
     reader_.emplace(*Reader::open(dir_ / "a.lcn", {ReaderOptions::Verify::Never}));
     ASSERT_EQ(blocks().size(), kBlocks);
   }
-  [[nodiscard]] const std::vector<BlockInfo>& blocks() const { return reader_->table(Noise::kTable)->blocks; }
+  [[nodiscard]] const std::vector<BlockInfo>& blocks() const {
+    return reader_->table(Noise::kTable)->blocks;
+  }
 
   [[nodiscard]] std::vector<StoredColumn> columnsOf(const BlockInfo& block) const {
     const auto columns = reader_->storedColumns(block);
@@ -57,7 +59,8 @@ class OneColumnTest : public testing::Test {
   /// Bytes that a block has stored of one column.
   [[nodiscard]] std::uint64_t storedOf(const BlockInfo& block, std::string_view name) const {
     std::uint64_t bytes = 0;
-    for (const StoredColumn& column : columnsOf(block)) bytes += column.name == name ? column.storedBytes : 0;
+    for (const StoredColumn& column : columnsOf(block))
+      bytes += column.name == name ? column.storedBytes : 0;
     return bytes;
   }
   /// Bytes that it has besides columns.
@@ -89,7 +92,8 @@ TEST_F(OneColumnTest, ReadingItReadsItAndHeadersOnly) {
     headers += headerOf(block);
   }
   ASSERT_GE(stored, std::uint64_t{kBlocks} * kBlockRows * sizeof(std::uint64_t));
-  const std::uint64_t read = bytesReadBy([&] { EXPECT_TRUE(reader_->column<&Noise::second>().ok()); });
+  const std::uint64_t read =
+      bytesReadBy([&] { EXPECT_TRUE(reader_->column<&Noise::second>().ok()); });
   EXPECT_GE(read, stored);
   EXPECT_LE(read, stored + headers);
   EXPECT_LT(read, reader_->fileBytes() / 4);
@@ -102,10 +106,12 @@ TEST_F(OneColumnTest, InAWindowOnlyTheBlocksThatTouchItAreRead) {
       storedOf(third, "third") + headerOf(third) + storedOf(fourth, "third") + headerOf(fourth);
   std::size_t rows = 0;
   const TimeWindow window{third.time.endNs - 10, fourth.time.startNs + 10};
-  const std::uint64_t read = bytesReadBy([&] { rows = reader_->column<&Noise::third>(window)->size(); });
+  const std::uint64_t read =
+      bytesReadBy([&] { rows = reader_->column<&Noise::third>(window)->size(); });
   EXPECT_EQ(rows, 2 * kBlockRows);
   EXPECT_LE(read, expected);
-  const std::uint64_t all = bytesReadBy([&] { EXPECT_TRUE(reader_->column<&Noise::third>().ok()); });
+  const std::uint64_t all =
+      bytesReadBy([&] { EXPECT_TRUE(reader_->column<&Noise::third>().ok()); });
   EXPECT_LT(read * (kBlocks / 3), all);
 }
 

@@ -64,7 +64,8 @@ TEST_F(PlaceFile, AFailureLeavesTheOlderFile) {
   };
   const Status status = writeAtomically(dir_ / "a", fail, Existing::Replace);
   ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().message, (dir_ / "a").string() + ": the disk is full") << "by the name that people know";
+  EXPECT_EQ(status.error().message, (dir_ / "a").string() + ": the disk is full")
+      << "by the name that people know";
   EXPECT_EQ(read("a"), "old");
   EXPECT_EQ(files(), 1);
 }

@@ -26,7 +26,8 @@ T fromBits(std::uint64_t bits) {
 }
 
 std::uint64_t shaped(Shape shape, std::size_t row, std::uint64_t seed, Random& random) {
-  constexpr std::uint64_t kExtremes[] = {0, 1, UINT64_MAX, std::uint64_t{1} << 63, INT64_MAX, INT32_MAX, UINT32_MAX};
+  constexpr std::uint64_t kExtremes[] = {0,         1,         UINT64_MAX, std::uint64_t{1} << 63,
+                                         INT64_MAX, INT32_MAX, UINT32_MAX};
   switch (shape) {
     case Shape::Anything:
       return random();
@@ -53,7 +54,8 @@ typename Row::Columns randomColumns(std::size_t rows, std::uint64_t seed) {
   columns.forEach([&]<class T>(std::vector<T>& values) {
     const auto shape = static_cast<Shape>(random() % kShapes);
     const std::uint64_t start = random();
-    for (std::size_t row = 0; row < rows; ++row) values.push_back(fromBits<T>(shaped(shape, row, start, random)));
+    for (std::size_t row = 0; row < rows; ++row)
+      values.push_back(fromBits<T>(shaped(shape, row, start, random)));
   });
   return columns;
 }
@@ -111,17 +113,19 @@ TEST(RoundTrip, OneColumnComesAloneAndInBlocks) {
   const test::TempDir dir;
   auto writer = Writer::create(dir / "a.lcn", {.blockRows = 100});
   ASSERT_TRUE(writer.ok());
-  for (int i = 0; i < 1000; ++i) writer->append(Mark{.timeNs = i * 10, .payload = static_cast<std::uint64_t>(i)});
+  for (int i = 0; i < 1000; ++i)
+    writer->append(Mark{.timeNs = i * 10, .payload = static_cast<std::uint64_t>(i)});
   ASSERT_TRUE(writer->finish().ok());
   const auto reader = Reader::open(dir / "a.lcn");
   ASSERT_TRUE(reader.ok());
   EXPECT_EQ(reader->rows<Mark>(), 1000u);
   EXPECT_EQ(reader->column<&Mark::payload>()->at(999), 999u);
   std::size_t blocks = 0;
-  const Status status = reader->scan<&Mark::payload, &Mark::timeNs>({}, [&](auto payloads, auto times) {
-    EXPECT_EQ(times[5], TimeNs(payloads[5] * 10));
-    ++blocks;
-  });
+  const Status status =
+      reader->scan<&Mark::payload, &Mark::timeNs>({}, [&](auto payloads, auto times) {
+        EXPECT_EQ(times[5], TimeNs(payloads[5] * 10));
+        ++blocks;
+      });
   EXPECT_TRUE(status.ok());
   EXPECT_EQ(blocks, 10u);
 }

@@ -18,8 +18,8 @@
 #include "libprof/format/kept_file.h"
 #include "support/temp_dir.h"
 
-/// Files of other versions of the format: those of older ones are in tests/data, those of newer ones are made here by
-/// changing what a newer writer may change.
+/// Files of other versions of the format: those of older ones are in tests/data, those of newer
+/// ones are made here by changing what a newer writer may change.
 namespace lacuna::prof {
 namespace {
 
@@ -29,8 +29,8 @@ using testing::HasSubstr;
 /// All values of a column, as bytes.
 Bytes valuesOf(const Reader& reader, std::uint16_t table, const ColumnSpec& column) {
   Bytes bytes;
-  const Status status =
-      reader.scanColumns(table, {}, std::span(&column, 1), [&](std::size_t rows, const void* const* data) {
+  const Status status = reader.scanColumns(
+      table, {}, std::span(&column, 1), [&](std::size_t rows, const void* const* data) {
         const auto* values = static_cast<const std::byte*>(data[0]);
         bytes.insert(bytes.end(), values, values + rows * format::widthOf(column.type));
       });
@@ -69,24 +69,28 @@ TEST_P(KeptFile, ReadsAsTheSameRowsWrittenToday) {
   EXPECT_EQ(old->formatVersion(), GetParam());
   EXPECT_TRUE(old->complete());
   EXPECT_TRUE(old->damage().empty());
-  EXPECT_THAT(encodingsOf(*old), testing::IsSupersetOf({"constant", "offset", "delta", "gap", "delta within queue",
-                                                        "by name", "dictionary"}));
+  EXPECT_THAT(encodingsOf(*old),
+              testing::IsSupersetOf({"constant", "offset", "delta", "gap", "delta within queue",
+                                     "by name", "dictionary"}));
   ASSERT_EQ(old->tables().size(), today->tables().size());
   for (const TableInfo& table : today->tables()) {
     for (const ColumnSpec& column : std::span(table.spec.columns, table.spec.columnCount)) {
       const Bytes values = valuesOf(*today, table.spec.id, column);
       EXPECT_FALSE(values.empty());
-      EXPECT_TRUE(valuesOf(*old, table.spec.id, column) == values) << table.spec.name << "." << column.name;
+      EXPECT_TRUE(valuesOf(*old, table.spec.id, column) == values)
+          << table.spec.name << "." << column.name;
     }
   }
   ASSERT_EQ(old->stringCount(), today->stringCount());
-  for (std::uint32_t i = 0; i < old->stringCount(); ++i) EXPECT_EQ(old->text(StringId(i)), today->text(StringId(i)));
+  for (std::uint32_t i = 0; i < old->stringCount(); ++i)
+    EXPECT_EQ(old->text(StringId(i)), today->text(StringId(i)));
 }
 
 TEST_P(KeptFile, CanBeExtended) {
   const std::filesystem::path copy = dir_ / "longer.lcn";
   std::filesystem::copy_file(kept(), copy);
-  std::filesystem::permissions(copy, std::filesystem::perms::owner_write, std::filesystem::perm_options::add);
+  std::filesystem::permissions(copy, std::filesystem::perms::owner_write,
+                               std::filesystem::perm_options::add);
   const std::size_t before = Reader::open(copy)->rows<Mark>();
   auto writer = Writer::extend(copy);
   ASSERT_TRUE(writer.ok()) << writer.error().message;
@@ -121,8 +125,10 @@ class NewerFile : public testing::Test {
   void SetUp() override {
     auto writer = Writer::create(path(), {.blockRows = 50});
     for (std::size_t i = 0; i < kMarks; ++i) {
-      writer->append(Mark{.timeNs = static_cast<TimeNs>(i), .name = writer->intern("mark"), .payload = i * i});
-      writer->append(CounterSample{.timeNs = static_cast<TimeNs>(i), .track = TrackId(1), .value = 0.5});
+      writer->append(
+          Mark{.timeNs = static_cast<TimeNs>(i), .name = writer->intern("mark"), .payload = i * i});
+      writer->append(
+          CounterSample{.timeNs = static_cast<TimeNs>(i), .track = TrackId(1), .value = 0.5});
     }
     ASSERT_TRUE(writer->finish().ok());
     const auto reader = Reader::open(path());
@@ -170,7 +176,8 @@ class NewerFile : public testing::Test {
   [[nodiscard]] std::size_t withoutEnd() const {
     std::size_t end = 0;
     for (const auto* blocks : {&blocks_, &samples_}) {
-      for (const BlockInfo& block : *blocks) end = std::max<std::size_t>(end, block.offset + block.bytes);
+      for (const BlockInfo& block : *blocks)
+        end = std::max<std::size_t>(end, block.offset + block.bytes);
     }
     return end;
   }
@@ -229,8 +236,8 @@ TEST_F(NewerFile, AFinishedFileWithABlockOfAnUnknownKindIsComplete) {
   auto sink = format::BlockSink::create(path());
   ASSERT_TRUE(sink.ok());
   Bytes body;
-  format::BlockHeader header =
-      format::blobBlock(static_cast<format::BlockKind>(200), 0, Bytes(100, std::byte{7}), encoder, body);
+  format::BlockHeader header = format::blobBlock(static_cast<format::BlockKind>(200), 0,
+                                                 Bytes(100, std::byte{7}), encoder, body);
   sink->append(header, body);
   ASSERT_TRUE(sink->finish(encoder).ok());
   const auto reader = Reader::open(path());

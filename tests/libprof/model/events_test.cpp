@@ -24,7 +24,8 @@ TEST(EventModel, EveryColumnIsDocumentedAndNamedOnce) {
     std::set<std::string_view> names;
     for (std::size_t i = 0; i < table.columnCount; ++i) {
       EXPECT_FALSE(table.columns[i].doc.empty()) << table.name << "." << table.columns[i].name;
-      EXPECT_TRUE(names.insert(table.columns[i].name).second) << table.name << "." << table.columns[i].name;
+      EXPECT_TRUE(names.insert(table.columns[i].name).second)
+          << table.name << "." << table.columns[i].name;
     }
   }
 }
@@ -32,7 +33,8 @@ TEST(EventModel, EveryColumnIsDocumentedAndNamedOnce) {
 TEST(EventModel, ColumnIsFoundByItsMember) {
   EXPECT_EQ(columnIndex<&Range::durNs>(), 1u);
   EXPECT_EQ(tableSpec<Range>().columns[columnIndex<&Range::thread>()].refers, Refers::Thread);
-  EXPECT_EQ(tableSpec<Kernel>().columns[columnIndex<&Kernel::registersPerThread>()].type, ColumnType::U16);
+  EXPECT_EQ(tableSpec<Kernel>().columns[columnIndex<&Kernel::registersPerThread>()].type,
+            ColumnType::U16);
 }
 
 TEST(EventModel, StructOfArraysGivesBackTheRow) {

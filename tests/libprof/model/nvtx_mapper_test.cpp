@@ -283,7 +283,8 @@ TEST(NvtxMapper, AStageOfALoaderSaysWhoseItIs) {
 TEST(NvtxMapper, AnotherDomainsSchemasAreNotTheRuntimes) {
   const Payload payload = payloadOf(LacunaRtMemory{});
   EXPECT_EQ(NvtxPlan("other", payload.schema, payload.names).kind(), NvtxPlan::Kind::None);
-  EXPECT_EQ(NvtxPlan(LACUNA_RT_DOMAIN, "lacuna.rt.future", payload.names).kind(), NvtxPlan::Kind::None);
+  EXPECT_EQ(NvtxPlan(LACUNA_RT_DOMAIN, "lacuna.rt.future", payload.names).kind(),
+            NvtxPlan::Kind::None);
 }
 
 TEST(NvtxMapper, AShorterPayloadReadsAsZero) {

@@ -31,8 +31,8 @@ namespace {
 using ClockStepTest = RecordingTest;
 using std::chrono::milliseconds;
 
-/// Marks for a while, then for a while after the wall clock was moved by `stepNs`. Each time the clocks have been read
-/// by then, which happens every 100 ms at most.
+/// Marks for a while, then for a while after the wall clock was moved by `stepNs`. Each time the
+/// clocks have been read by then, which happens every 100 ms at most.
 void recordAcross(Session& session, std::int64_t stepNs) {
   const auto markFor = [](milliseconds time) {
     const auto end = std::chrono::steady_clock::now() + time;
@@ -76,8 +76,8 @@ TEST_F(ClockStepTest, TimesOfEventsDoNotMoveAndTheStepIsNoted) {
     // The raw pairs are kept: their distance shows the step.
     const std::vector<Clock> clocks = file.rows<Clock>();
     ASSERT_GE(clocks.size(), 3u);
-    const std::int64_t moved =
-        (clocks.back().realtimeNs - clocks.back().timeNs) - (clocks.front().realtimeNs - clocks.front().timeNs);
+    const std::int64_t moved = (clocks.back().realtimeNs - clocks.back().timeNs) -
+                               (clocks.front().realtimeNs - clocks.front().timeNs);
     EXPECT_NEAR(static_cast<double>(moved), static_cast<double>(step), 1e7);
   }
 }

@@ -82,7 +82,8 @@ class ClockTest : public RecordingTest {
  protected:
   void SetUp() override {
     RecordingTest::SetUp();
-    void* shared = mmap(nullptr, sizeof(Moments), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* shared =
+        mmap(nullptr, sizeof(Moments), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(shared, MAP_FAILED);
     moments_ = new (shared) Moments;
     ASSERT_OK(createRecording(recordingDir()));
@@ -135,7 +136,8 @@ TEST_F(ClockTest, WithoutStampCounterTimesAreThoseOfTheSystemsClock) {
 }
 
 TEST_F(ClockTest, WithoutStampCounterTheyAreWhileItIsDrainedToo) {
-  // While this process has one thread yet: the child of one with more may wait for ever for a sanitizer's own locks.
+  // While this process has one thread yet: the child of one with more may wait for ever for a
+  // sanitizer's own locks.
   const pid_t child = forkRecorder();
   auto drainer = Drainer::create(recordingDir(), trace());
   ASSERT_OK(drainer);

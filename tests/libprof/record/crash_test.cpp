@@ -21,15 +21,16 @@ namespace lacuna::prof {
 namespace {
 
 constexpr int kThreads = 4;
-/// Number of times that each end is tried, each time at another moment. Ending a process takes a sanitizer up to half a
-/// second.
+/// Number of times that each end is tried, each time at another moment. Ending a process takes a
+/// sanitizer up to half a second.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kRounds = 20;
 #else
 constexpr int kRounds = 200;
 #endif
 
-/// Shared by the test and its child: what each thread of the child had finished recording when it died.
+/// Shared by the test and its child: what each thread of the child had finished recording when it
+/// died.
 struct Progress {
   std::atomic<std::uint64_t> returned[kThreads];
   std::atomic<std::uint32_t> tid[kThreads];
@@ -71,8 +72,9 @@ class CrashTest : public RecordingTest {
     ASSERT_OK((*drainer).flush());
   }
 
-  /// Records numbered marks and ranges and never comes back: number n is a mark whose payload is n, in a range. Where
-  /// nobody drains or kills it in time it stops before the pool is full; that takes longer than any life here.
+  /// Records numbered marks and ranges and never comes back: number n is a mark whose payload is n,
+  /// in a range. Where nobody drains or kills it in time it stops before the pool is full; that
+  /// takes longer than any life here.
   void recordForEver(int index) {
     constexpr std::uint64_t kMost = 40'000;
     progress_->tid[index] = static_cast<std::uint32_t>(gettid());
@@ -87,7 +89,8 @@ class CrashTest : public RecordingTest {
       lacunaMarkEvent(&event);
       lacunaRangePop();
       progress_->returned[index].store(n, std::memory_order_release);
-      // Full speed outruns any drainer on two cores, and then drops; this is about what was recorded.
+      // Full speed outruns any drainer on two cores, and then drops; this is about what was
+      // recorded.
       if (n % 64 == 0) usleep(100);
     }
     for (;;) pause();
@@ -126,15 +129,19 @@ class CrashTest : public RecordingTest {
     waitpid(child, nullptr, 0);
   }
 
-  /// One thread's ranges and the marks in them: range n is around mark n and before range n + 1, all within the run.
-  void expectNoneTorn(std::vector<Range> ranges, const std::vector<TimeNs>& marks, const std::string& when) const {
+  /// One thread's ranges and the marks in them: range n is around mark n and before range n + 1,
+  /// all within the run.
+  void expectNoneTorn(std::vector<Range> ranges, const std::vector<TimeNs>& marks,
+                      const std::string& when) const {
     // Long ones are in blocks of their own.
-    std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.startNs < b.startNs; });
+    std::sort(ranges.begin(), ranges.end(),
+              [](const Range& a, const Range& b) { return a.startNs < b.startNs; });
     const TimeNs now = std::chrono::steady_clock::now().time_since_epoch().count();
     TimeNs last = beganNs_;
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       const TimeNs endNs = ranges[i].startNs + ranges[i].durNs;
-      ASSERT_GE(ranges[i].startNs, last) << when << ": range " << i << " begins within the one before";
+      ASSERT_GE(ranges[i].startNs, last)
+          << when << ": range " << i << " begins within the one before";
       ASSERT_GE(endNs, ranges[i].startNs) << when << ": range " << i;
       // The last one may have been cut off.
       if (ranges[i].flags != 0 || i >= marks.size()) {
@@ -161,9 +168,10 @@ class CrashTest : public RecordingTest {
     const std::vector<Mark> marksOfFile = file.rows<Mark>();
     for (const Mark& mark : marksOfFile) {
       std::uint64_t& last = marks[osTids[mark.thread.value]];
-      ASSERT_EQ(mark.payload, last + 1) << when << ": a mark of thread " << osTids[mark.thread.value]
-                                        << " is missing, doubled or out of order, number " << &mark - marksOfFile.data()
-                                        << " of " << marksOfFile.size();
+      ASSERT_EQ(mark.payload, last + 1)
+          << when << ": a mark of thread " << osTids[mark.thread.value]
+          << " is missing, doubled or out of order, number " << &mark - marksOfFile.data() << " of "
+          << marksOfFile.size();
       ASSERT_EQ(file.text(mark.name), "numbered") << when;
       last = mark.payload;
       times[osTids[mark.thread.value]].push_back(mark.timeNs);
@@ -265,7 +273,9 @@ struct Ending {
   const char* name;
   void (*end)();
 
-  friend std::ostream& operator<<(std::ostream& out, const Ending& ending) { return out << ending.name; }
+  friend std::ostream& operator<<(std::ostream& out, const Ending& ending) {
+    return out << ending.name;
+  }
 };
 constexpr Ending kEndings[] = {
     {"Abort", [] { abort(); }},
@@ -302,7 +312,8 @@ INSTANTIATE_TEST_SUITE_P(, EndingTest, testing::ValuesIn(kEndings),
 
 TEST_F(CrashTest, ForkInAThreadedProgramRecordsBothSides) {
 #ifdef __SANITIZE_THREAD__
-  // It learns of forks from the C library, and its own locks may be held by a thread that the child does not have.
+  // It learns of forks from the C library, and its own locks may be held by a thread that the child
+  // does not have.
   constexpr bool kRawForks = false;
 #else
   constexpr bool kRawForks = true;
@@ -323,7 +334,8 @@ TEST_F(CrashTest, ForkInAThreadedProgramRecordsBothSides) {
       });
       if (code != 0) _exit(code);
       if (!kRawForks) return;
-      // fork() without the C library's help, as a container runtime or a language runtime may do it.
+      // fork() without the C library's help, as a container runtime or a language runtime may do
+      // it.
       if (const long raw = syscall(SYS_fork); raw == 0) {
         lacunaMark(lacunaName("in the child"));
         lacunaMark(lacunaName("in its thread"));
@@ -337,7 +349,8 @@ TEST_F(CrashTest, ForkInAThreadedProgramRecordsBothSides) {
     Trace file(trace());
     std::map<std::string, std::uint64_t> marks;
     std::map<std::uint32_t, std::uint32_t> processOf;
-    for (const Thread& thread : file.rows<Thread>()) processOf[thread.id.value] = thread.process.value;
+    for (const Thread& thread : file.rows<Thread>())
+      processOf[thread.id.value] = thread.process.value;
     std::map<std::uint32_t, int> inProcess;
     for (const Mark& mark : file.rows<Mark>()) {
       const std::uint64_t count = ++marks[file.text(mark.name)];
@@ -365,7 +378,8 @@ TEST_F(CrashTest, RecoverRefusesWhileSomebodyRecords) {
   const auto refused = recover(recordingDir(), trace());
   killAndWait(child);
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().message.find(std::to_string(child)), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find(std::to_string(child)), std::string::npos)
+      << refused.error().message;
   ASSERT_OK(recover(recordingDir(), trace()));
   expectNothingLost("after the refusal");
 }
@@ -383,7 +397,8 @@ TEST_F(CrashTest, RecoverRefusesBeforeItReadsWhatWasWritten) {
   const auto refused = recover(recordingDir(), home_ / "whole.lcn");
   killAndWait(child);
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().message.find("is still recording"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("is still recording"), std::string::npos)
+      << refused.error().message;
   EXPECT_FALSE(std::filesystem::exists(home_ / "whole.lcn.recovering"));
 }
 

@@ -97,7 +97,8 @@ TEST_F(DamagedStateTest, ACheckpointOfAnotherKindIsRefusedAndTheRemedyWorks) {
 
 TEST_F(DamagedStateTest, ACheckpointThatIsCutOrLongerIsRefused) {
   const std::string sound = bytesOf(checkpoint());
-  for (const std::size_t size : {std::size_t{0}, std::size_t{20}, sound.size() - 1, sound.size() + 1}) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{20}, sound.size() - 1, sound.size() + 1}) {
     change(checkpoint(), [&](std::string& bytes) { (bytes = sound).resize(size); });
     expectRefused("checkpoint: damaged");
   }

@@ -115,7 +115,8 @@ TEST_F(CreateRecordingTest, OneOfAnOlderVersionIsNamedAsThatAlsoWhereItsSettings
   fs::resize_file(file, 32);
   const auto settings = readSettings(recordingDir());
   ASSERT_FALSE(settings.ok());
-  EXPECT_NE(settings.error().message.find("a recording of version 5"), std::string::npos) << settings.error().message;
+  EXPECT_NE(settings.error().message.find("a recording of version 5"), std::string::npos)
+      << settings.error().message;
   fs::remove_all(recordingDir());
 }
 

@@ -82,8 +82,10 @@ TEST_F(DropsTest, ThreadsThatLoseInManyGapsAreCountedExactly) {
 }
 
 TEST_F(DropsTest, RangesThatAGapLeavesOpenAreCountedWhereTheProcessIsKilled) {
-  ASSERT_OK(createRecording(
-      recordingDir(), {.poolBytes = 4 << 16, .maxPoolBytes = 4 << 16, .flightRecorder = false, .sharedMemory = false}));
+  ASSERT_OK(createRecording(recordingDir(), {.poolBytes = 4 << 16,
+                                             .maxPoolBytes = 4 << 16,
+                                             .flightRecorder = false,
+                                             .sharedMemory = false}));
   constexpr std::uint64_t kMarks = 40'000;
   ASSERT_EQ(inChild([&] {
               lacunaAttach(recordingDir().c_str());
@@ -121,7 +123,8 @@ TEST_F(DropsTest, MoreDomainsThanAGapCanFollowAreCountedExactly) {
   auto drainer = Drainer::create(recordingDir(), trace());
   ASSERT_OK(drainer);
   std::vector<LacunaName> domains;
-  for (int i = 0; i < kDomains; ++i) domains.push_back(lacunaName(("domain " + std::to_string(i)).c_str()));
+  for (int i = 0; i < kDomains; ++i)
+    domains.push_back(lacunaName(("domain " + std::to_string(i)).c_str()));
   const LacunaName name = lacunaName("range");
   for (const LacunaName domain : domains) lacunaDomainRangePush(domain, name);  // recorded
   const std::uint64_t marks = fill();

@@ -10,7 +10,8 @@
 #include "libprof/record/recorded.h"
 #include "support/programs.h"
 
-/// Recording from C, from shared libraries, before main and after it, and beside a second recorder in one process.
+/// Recording from C, from shared libraries, before main and after it, and beside a second recorder
+/// in one process.
 namespace lacuna::prof {
 namespace {
 
@@ -20,7 +21,8 @@ class EmbeddingTest : public RecordingTest {
     ASSERT_OK(createRecording(recordingDir()));
     ASSERT_EQ(inChild([this] {
                 setenv(kRecordingVariable, recordingDir().c_str(), 1);
-                execl(test::program("record_c_program").c_str(), "record_c_program", static_cast<char*>(nullptr));
+                execl(test::program("record_c_program").c_str(), "record_c_program",
+                      static_cast<char*>(nullptr));
                 _exit(127);
               }),
               0);
@@ -30,8 +32,8 @@ class EmbeddingTest : public RecordingTest {
     ASSERT_EQ((*drainer).stats().damaged, 0u);
   }
   static const Range* find(Trace& file, const std::vector<Range>& ranges, std::string_view name) {
-    const auto at =
-        std::find_if(ranges.begin(), ranges.end(), [&](const Range& range) { return file.text(range.name) == name; });
+    const auto at = std::find_if(ranges.begin(), ranges.end(),
+                                 [&](const Range& range) { return file.text(range.name) == name; });
     return at == ranges.end() ? nullptr : &*at;
   }
 };
@@ -54,7 +56,8 @@ TEST_F(EmbeddingTest, EverythingThatACProgramRecordsArrives) {
   EXPECT_NE(across->endThread, across->thread);
 
   std::map<std::uint32_t, std::string> threads;
-  for (const Thread& thread : file.rows<Thread>()) threads[thread.id.value] = file.text(thread.name);
+  for (const Thread& thread : file.rows<Thread>())
+    threads[thread.id.value] = file.text(thread.name);
   EXPECT_EQ(threads[across->thread.value], "the main thread");
   EXPECT_EQ(threads[across->endThread.value], "the other thread");
 
@@ -74,7 +77,8 @@ TEST_F(EmbeddingTest, WhatHappensBeforeMainAndAfterItIsRecorded) {
   std::set<std::string> names;
   for (const Range& range : file.rows<Range>()) names.insert(file.text(range.name));
   for (const Mark& mark : file.rows<Mark>()) names.insert(file.text(mark.name));
-  for (const char* name : {"before main", "in a constructor", "in a shared library", "in a destructor"}) {
+  for (const char* name :
+       {"before main", "in a constructor", "in a shared library", "in a destructor"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
 }
@@ -127,7 +131,8 @@ TEST_F(EmbeddingTest, AProgramWithOtherRightsThanItsCallersDoesNotJoin) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a program to another user";
   ASSERT_OK(createRecording(recordingDir()));
   const auto shared = std::filesystem::read_symlink(recordingDir() / "shm");
-  for (const auto& folder : {home_, recordingDir(), shared}) ASSERT_EQ(chmod(folder.c_str(), 0777), 0);
+  for (const auto& folder : {home_, recordingDir(), shared})
+    ASSERT_EQ(chmod(folder.c_str(), 0777), 0);
   ASSERT_EQ(chmod((recordingDir() / "settings").c_str(), 0644), 0);
   const auto other = home_ / "other";
   std::filesystem::copy_file(test::program("record_c_program"), other);

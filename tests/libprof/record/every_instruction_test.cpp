@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Inspects a recording process after each of its instructions, as if it had been killed there. Its events must be
-// recorded or counted as dropped, whichever instruction was the last.
+// Inspects a recording process after each of its instructions, as if it had been killed there. Its
+// events must be recorded or counted as dropped, whichever instruction was the last.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -83,7 +83,8 @@ class EveryInstructionTest : public RecordingTest {
       std::filesystem::remove_all(home_);
       home_ = name;
     }
-    void* room = mmap(nullptr, sizeof(Reached), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* room =
+        mmap(nullptr, sizeof(Reached), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(room, MAP_FAILED);
     progress_ = new (room) Reached;
   }
@@ -92,8 +93,8 @@ class EveryInstructionTest : public RecordingTest {
     RecordingTest::TearDown();
   }
 
-  /// Looks after each instruction of the steps at what a process would leave that is killed there. `drains`: what came
-  /// before them was read, and its segments were given back.
+  /// Looks after each instruction of the steps at what a process would leave that is killed there.
+  /// `drains`: what came before them was read, and its segments were given back.
   void checkAfterEach(Prepare prepare, const std::vector<Step>& steps, bool drains = false) {
     RecordingOptions options;
     options.poolBytes = options.maxPoolBytes = 4 << 16;
@@ -157,7 +158,8 @@ class EveryInstructionTest : public RecordingTest {
     std::filesystem::create_directory(copy());
     std::filesystem::permissions(copy(), std::filesystem::perms::owner_all);
     for (const auto& entry : std::filesystem::directory_iterator(recordingDir())) {
-      if (entry.path() != from) std::filesystem::copy_file(entry.path(), copy() / entry.path().filename());
+      if (entry.path() != from)
+        std::filesystem::copy_file(entry.path(), copy() / entry.path().filename());
     }
     writeData(copy() / from.filename(), std::filesystem::file_size(from));
     const auto file = recording::MappedFile::open(copy() / from.filename(), true);
@@ -194,7 +196,8 @@ class EveryInstructionTest : public RecordingTest {
   void expectAllAreCounted(const std::vector<Step>& steps) {
     ASSERT_OK(recover(copy(), trace()));
     Trace file(trace());
-    std::uint64_t counted = file.rows<Range>().size() + file.rows<Mark>().size() + file.rows<CounterSample>().size();
+    std::uint64_t counted =
+        file.rows<Range>().size() + file.rows<Mark>().size() + file.rows<CounterSample>().size();
     for (const Drop& drop : file.rows<Drop>()) counted += drop.count;
     const std::uint64_t returned = progress_->returned;
     std::uint64_t emitted = progress_->prepared;
@@ -207,11 +210,13 @@ class EveryInstructionTest : public RecordingTest {
   Reached* progress_ = nullptr;
   std::string seen_;
   std::uint64_t seenReturned_ = 0;
-  std::vector<std::pair<off_t, std::size_t>> parts_;  ///< of the file that is not a hole: where, and bytes
+  std::vector<std::pair<off_t, std::size_t>>
+      parts_;  ///< of the file that is not a hole: where, and bytes
 };
 
 TEST_F(EveryInstructionTest, OfRecordingWithinASegmentLosesNothing) {
-  checkAfterEach([] { return marks(1); }, {{push, 1}, {mark, 1}, {count, 1}, {pop, 0}, {start, 1}, {end, 0}});
+  checkAfterEach([] { return marks(1); },
+                 {{push, 1}, {mark, 1}, {count, 1}, {pop, 0}, {start, 1}, {end, 0}});
 }
 
 TEST_F(EveryInstructionTest, OfTakingAnotherSegmentLosesNothing) {
@@ -220,8 +225,15 @@ TEST_F(EveryInstructionTest, OfTakingAnotherSegmentLosesNothing) {
 }
 
 TEST_F(EveryInstructionTest, OfDroppingIsCounted) {
-  checkAfterEach(fill,
-                 {{push, 1}, {pop, 0}, {push, 1}, {push, 1}, {pop, 0}, {mark, 1}, {start, 1}, {end, 0}, {pop, 0}});
+  checkAfterEach(fill, {{push, 1},
+                        {pop, 0},
+                        {push, 1},
+                        {push, 1},
+                        {pop, 0},
+                        {mark, 1},
+                        {start, 1},
+                        {end, 0},
+                        {pop, 0}});
 }
 
 TEST_F(EveryInstructionTest, OfEndingAGapIsCounted) {

@@ -59,7 +59,8 @@ void forbidSystemCalls() {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   const sock_fprog program{static_cast<unsigned short>(std::size(rules)), rules};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
     _exit(kNotAllowed);
   }
 }
@@ -122,8 +123,8 @@ class HotPathTest : public RecordingTest {
     }
     RecordingTest::TearDown();
   }
-  /// Runs `work` in a child that may do nothing else, once it has its first segment and its names. Returns how it
-  /// ended.
+  /// Runs `work` in a child that may do nothing else, once it has its first segment and its names.
+  /// Returns how it ended.
   template <class Work>
   int confined(Work&& work) {
     return inChild([&] {
@@ -141,7 +142,8 @@ class HotPathTest : public RecordingTest {
   }
   std::uint64_t allocationsOfChild() {
     std::uint64_t allocations = ~0ull;
-    EXPECT_EQ(read(pipe_[0], &allocations, sizeof allocations), static_cast<ssize_t>(sizeof allocations));
+    EXPECT_EQ(read(pipe_[0], &allocations, sizeof allocations),
+              static_cast<ssize_t>(sizeof allocations));
     return allocations;
   }
 

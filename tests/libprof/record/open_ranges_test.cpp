@@ -14,7 +14,8 @@
 namespace lacuna::prof {
 namespace {
 
-/// Ranges that stay open while the drainer saves its state, and what recover() has of them when that is gone.
+/// Ranges that stay open while the drainer saves its state, and what recover() has of them when
+/// that is gone.
 class OpenRangesTest : public DrainedTest {
  protected:
   void finish() {
@@ -48,7 +49,9 @@ class OpenRangesTest : public DrainedTest {
     }
     return {};
   }
-  [[nodiscard]] std::uint64_t logBytes() const { return log().empty() ? 0 : std::filesystem::file_size(log()); }
+  [[nodiscard]] std::uint64_t logBytes() const {
+    return log().empty() ? 0 : std::filesystem::file_size(log());
+  }
   [[nodiscard]] std::uint64_t checkpointBytes() const {
     return std::filesystem::file_size(recordingDir() / "checkpoint");
   }
@@ -60,7 +63,8 @@ class OpenRangesTest : public DrainedTest {
     return 0;
   }
   /// A sanitizer's own memory would count, too.
-  static void expectGrowthBelow([[maybe_unused]] std::uint64_t bytes, [[maybe_unused]] std::uint64_t before) {
+  static void expectGrowthBelow([[maybe_unused]] std::uint64_t bytes,
+                                [[maybe_unused]] std::uint64_t before) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     EXPECT_LT(ownBytes() - before, bytes);
 #endif
@@ -148,7 +152,9 @@ TEST_F(OpenRangesTest, TheirLogIsWrittenAnewWhenMostOfItIsPast) {
   EXPECT_LT(logBytes(), 3u << 20) << "all of it would be 30 MB";
   const auto folder = std::filesystem::directory_iterator(recordingDir());
   EXPECT_EQ(std::count_if(begin(folder), end(folder),
-                          [](const auto& entry) { return entry.path().filename().string().starts_with("open-"); }),
+                          [](const auto& entry) {
+                            return entry.path().filename().string().starts_with("open-");
+                          }),
             1);
 }
 
@@ -185,7 +191,8 @@ class RandomRanges {
     for (const auto& [domain, numbers] : open_) {
       for (const std::uint64_t number : numbers) rows.push_back(rowOf(number, domain, kUnfinished));
     }
-    for (const auto& [range, number, domain] : started_) rows.push_back(rowOf(number, domain, kUnfinished));
+    for (const auto& [range, number, domain] : started_)
+      rows.push_back(rowOf(number, domain, kUnfinished));
     std::sort(rows.begin(), rows.end());
     return rows;
   }
@@ -204,8 +211,8 @@ class RandomRanges {
   }
   Row rowOf(std::uint64_t number, std::uint32_t domain, std::uint32_t flags) const {
     const auto plain = plain_.find(number);
-    return {plain != plain_.end() && plain->second ? 0 : number, domain == 0 ? "" : "domain " + std::to_string(domain),
-            flags};
+    return {plain != plain_.end() && plain->second ? 0 : number,
+            domain == 0 ? "" : "domain " + std::to_string(domain), flags};
   }
 
   std::uint64_t last_ = 0;
@@ -218,7 +225,8 @@ class RandomRanges {
 std::vector<RandomRanges::Row> rowsOf(const std::filesystem::path& path) {
   Trace file(path);
   std::vector<RandomRanges::Row> rows;
-  for (const Range& range : file.rows<Range>()) rows.emplace_back(range.payload, file.text(range.domain), range.flags);
+  for (const Range& range : file.rows<Range>())
+    rows.emplace_back(range.payload, file.text(range.domain), range.flags);
   std::sort(rows.begin(), rows.end());
   return rows;
 }
@@ -245,7 +253,8 @@ TEST_F(OpenRangesTest, ADamagedLogIsNotTakenForWhatItWas) {
   file.close();
   const auto stats = recoverAll();
   ASSERT_FALSE(stats.ok());
-  EXPECT_NE(stats.error().message.find("open ranges of the recording are damaged"), std::string::npos)
+  EXPECT_NE(stats.error().message.find("open ranges of the recording are damaged"),
+            std::string::npos)
       << stats.error().message;
 }
 

@@ -69,18 +69,21 @@ std::vector<std::string> rowsWithoutTimes(const std::filesystem::path& path) {
     all.push_back(line);
   };
   for (const Range& row : file.rows<Range>()) {
-    add("range", file.text(row.name), file.text(row.domain), file.text(row.category), file.text(row.text), row.depth,
-        row.flags, static_cast<int>(row.payloadType), row.payload, row.correlation, row.thread.value);
+    add("range", file.text(row.name), file.text(row.domain), file.text(row.category),
+        file.text(row.text), row.depth, row.flags, static_cast<int>(row.payloadType), row.payload,
+        row.correlation, row.thread.value);
   }
   for (const Kernel& row : file.rows<Kernel>()) {
-    add("kernel", file.text(row.name), row.queue.value, row.device.value, row.correlation, row.flags);
+    add("kernel", file.text(row.name), row.queue.value, row.device.value, row.correlation,
+        row.flags);
   }
   for (const ApiCall& row : file.rows<ApiCall>()) {
     add("call", file.text(row.name), row.correlation, row.thread.value, row.durNs);
   }
   for (const Allocation& row : file.rows<Allocation>()) {
-    add("memory", row.address, row.bytes, row.sequence, static_cast<int>(row.action), static_cast<int>(row.role),
-        file.text(row.op), file.text(row.tensor), row.queue.value, row.thread.value);
+    add("memory", row.address, row.bytes, row.sequence, static_cast<int>(row.action),
+        static_cast<int>(row.role), file.text(row.op), file.text(row.tensor), row.queue.value,
+        row.thread.value);
   }
   std::sort(all.begin(), all.end());
   return all;
@@ -121,8 +124,10 @@ TEST_F(OperatorRecordTest, OperatorsKeepTheirTimes) {
   Trace file(trace());
   const Kernel kernel = file.rows<Kernel>().at(0);
   ASSERT_EQ(file.rows<Range>().size(), 2u);
-  const Range execution = file.rows<Range>()[0].depth == 1 ? file.rows<Range>()[0] : file.rows<Range>()[1];
-  const Range range = file.rows<Range>()[0].depth == 0 ? file.rows<Range>()[0] : file.rows<Range>()[1];
+  const Range execution =
+      file.rows<Range>()[0].depth == 1 ? file.rows<Range>()[0] : file.rows<Range>()[1];
+  const Range range =
+      file.rows<Range>()[0].depth == 0 ? file.rows<Range>()[0] : file.rows<Range>()[1];
   EXPECT_GE(range.startNs, file.rows<Mark>().at(0).timeNs);
   EXPECT_EQ(kernel.startNs, execution.startNs);
   EXPECT_EQ(kernel.durNs, execution.durNs);
@@ -133,7 +138,8 @@ TEST_F(OperatorRecordTest, OperatorsKeepTheirTimes) {
 }
 
 TEST_F(OperatorRecordTest, DroppedOperatorsCountForTheirParts) {
-  ASSERT_OK(createRecording(recordingDir(), {.poolBytes = kSegment, .maxPoolBytes = kSegment, .sharedMemory = false}));
+  ASSERT_OK(createRecording(
+      recordingDir(), {.poolBytes = kSegment, .maxPoolBytes = kSegment, .sharedMemory = false}));
   ASSERT_EQ(lacunaAttach(recordingDir().c_str()), 0);
   constexpr std::uint64_t kOperators = 5000;
   const AnnouncedOperator announced = completeOperator();

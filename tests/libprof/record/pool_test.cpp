@@ -96,7 +96,8 @@ TEST_F(PoolTest, ADrainerThatDiesAnywhereInATinyPoolLeavesEachEventOnce) {
     ASSERT_OK(recover(recordingDir(), recovered));
     Trace file(recovered);
     std::set<std::uint64_t> numbers;
-    for (const Mark& mark : file.rows<Mark>()) EXPECT_TRUE(numbers.insert(mark.payload).second) << mark.payload;
+    for (const Mark& mark : file.rows<Mark>())
+      EXPECT_TRUE(numbers.insert(mark.payload).second) << mark.payload;
     std::uint64_t dropped = 0;
     for (const Drop& drop : file.rows<Drop>()) dropped += drop.count;
     EXPECT_EQ(numbers.size() + dropped, emitted);
@@ -178,7 +179,8 @@ TEST_F(PoolTest, FlightRecorderHasEntriesForThreadsAfterThousandsThatFoundNoRoom
   finish();
   Trace file(trace());
   const auto marks = file.rows<Mark>();
-  EXPECT_TRUE(std::any_of(marks.begin(), marks.end(), [](const Mark& mark) { return mark.payload == 2; }));
+  EXPECT_TRUE(
+      std::any_of(marks.begin(), marks.end(), [](const Mark& mark) { return mark.payload == 2; }));
   std::uint64_t dropped = 0;
   for (const Drop& drop : file.rows<Drop>()) {
     dropped += drop.count;
@@ -191,9 +193,11 @@ TEST_F(PoolTest, FlightRecorderHasEntriesForThreadsAfterThousandsThatFoundNoRoom
 class KeptRowsTest : public PoolTest {
  protected:
   static void describe() {
-    record(Device{.id = DeviceId{3}, .kind = DeviceKind::Cuda, .name = StringId{lacunaName("device")}});
+    record(Device{
+        .id = DeviceId{3}, .kind = DeviceKind::Cuda, .name = StringId{lacunaName("device")}});
     record(Queue{.id = QueueId{5}, .device = DeviceId{3}, .name = StringId{lacunaName("queue")}});
-    record(CounterTrack{.id = TrackId{7}, .device = DeviceId{3}, .name = StringId{lacunaName("watts")}});
+    record(CounterTrack{
+        .id = TrackId{7}, .device = DeviceId{3}, .name = StringId{lacunaName("watts")}});
     record(StackFrame{.id = FrameId{9}, .function = StringId{lacunaName("caller")}});
     reportKnob("knob", "on");
   }
@@ -213,7 +217,8 @@ class KeptRowsTest : public PoolTest {
     const auto tracks = file.rows<CounterTrack>();
     const auto frames = file.rows<StackFrame>();
     const auto environment = file.rows<Environment>();
-    ASSERT_TRUE(devices.size() == 1 && queues.size() == 1 && tracks.size() == 1 && frames.size() == 1);
+    ASSERT_TRUE(devices.size() == 1 && queues.size() == 1 && tracks.size() == 1 &&
+                frames.size() == 1);
     EXPECT_EQ(file.text(devices[0].name), "device");
     EXPECT_EQ(queues[0].device, devices[0].id);
     EXPECT_EQ(tracks[0].device, devices[0].id);
@@ -259,7 +264,8 @@ TEST_F(KeptRowsTest, TakeAPartOfTheRingAtMostAndAreThenOverwritten) {
   Trace file(trace());
   const auto rows = file.rows<Environment>();
   EXPECT_GE(rows.size(), 4 * 4'092u / 2);
-  EXPECT_LE(rows.size(), 8 * 4'092u / 2) << "and what is in the last segment of a thread that has ended";
+  EXPECT_LE(rows.size(), 8 * 4'092u / 2)
+      << "and what is in the last segment of a thread that has ended";
   EXPECT_EQ(file.rows<Mark>().back().payload, 99'999u);
 }
 
@@ -455,7 +461,9 @@ class FirstPoolTest : public PoolTest {
     lacunaDetach();
     ASSERT_OK(drainer_->finish());
   }
-  [[nodiscard]] std::filesystem::path file() const { return recordersIn(segmentFolder(recordingDir())).at(0); }
+  [[nodiscard]] std::filesystem::path file() const {
+    return recordersIn(segmentFolder(recordingDir())).at(0);
+  }
   [[nodiscard]] std::uint32_t segments() const {
     std::uint32_t count = 0;
     std::ifstream bytes(file(), std::ios::binary);
@@ -539,7 +547,8 @@ TEST_F(PoolTest, FullSharedMemoryFallsBackToTheFolder) {
   EXPECT_EQ(Trace(trace()).rows<Mark>().size(), 10u);
 }
 
-/// In a child whose shared memory is a file system of 2 MiB: records, with `fill` before it joins or after.
+/// In a child whose shared memory is a file system of 2 MiB: records, with `fill` before it joins
+/// or after.
 class FullSharedMemoryTest : public PoolTest {
  protected:
   static constexpr int kNotAllowed = 77;
@@ -633,7 +642,8 @@ TEST_F(PoolTest, ARecordingOfAnotherVersionNotesThatAProcessCannotJoin) {
   options.sharedMemory = false;
   ASSERT_OK(createRecording(recordingDir(), options));
   const auto setVersion = [&](char version) {
-    std::fstream(recordingDir() / recording::kSettingsFile, std::ios::in | std::ios::out | std::ios::binary)
+    std::fstream(recordingDir() / recording::kSettingsFile,
+                 std::ios::in | std::ios::out | std::ios::binary)
         .seekp(8)
         .put(version);
   };
@@ -664,7 +674,8 @@ TEST_F(PoolTest, DamagedSegmentsNeverHarmTheDrainer) {
     ASSERT_OK(createRecording(recordingDir(), options));
     ASSERT_EQ(inChild([this] {
                 lacunaAttach(recordingDir().c_str());
-                for (int i = 0; i < 500; ++i) record(Queue{.id = QueueId{5}, .device = DeviceId{3}});
+                for (int i = 0; i < 500; ++i)
+                  record(Queue{.id = QueueId{5}, .device = DeviceId{3}});
                 markNumbers(0, 2000);
               }),
               0);
@@ -674,9 +685,10 @@ TEST_F(PoolTest, DamagedSegmentsNeverHarmTheDrainer) {
       const recording::Offsets offsets(4);
       for (int i = 0; i < 200; ++i) {
         // Anything but the words that make it a recording of a process that is gone.
-        const std::uint64_t regions[] = {offsetof(recording::Header, bootId) + random() % 2000,
-                                         offsets.threads + random() % 4096, offsets.strings + random() % 4096,
-                                         offsets.segments + random() % (4 * recording::kSegmentBytes)};
+        const std::uint64_t regions[] = {
+            offsetof(recording::Header, bootId) + random() % 2000,
+            offsets.threads + random() % 4096, offsets.strings + random() % 4096,
+            offsets.segments + random() % (4 * recording::kSegmentBytes)};
         const std::uint64_t word = random() >> random() % 64;
         bytes.seekp(static_cast<std::streamoff>(regions[random() % 4]));
         bytes.write(reinterpret_cast<const char*>(&word), sizeof word);

@@ -112,7 +112,8 @@ TEST(FindProcess, OursKeepTheirNumber) {
   EXPECT_EQ(found.where, Where::Here);
   EXPECT_EQ(found.pid, self);
   EXPECT_EQ(found.parent, static_cast<std::uint32_t>(getppid()));
-  EXPECT_EQ(findProcess({self, 0, 1}).where, Where::Gone) << "one that began just after the machine did";
+  EXPECT_EQ(findProcess({self, 0, 1}).where, Where::Gone)
+      << "one that began just after the machine did";
 }
 
 /// A process with threads that recorders report.
@@ -156,7 +157,8 @@ TEST_F(ThreadNumbers, AProcessThatRunsAnotherProgramHasNotTheLineOfTheOneBefore)
   const ProcessId parent = outside.beginProcess(7, {}, kSecond);
   outside.nameProcess(parent, "sh", "sh script");
   const ProcessId child = outside.beginProcess(8, parent, 2 * kSecond);
-  EXPECT_EQ(trace_->processInfo(child).commandLine, "sh script") << "as long as it runs what its parent runs";
+  EXPECT_EQ(trace_->processInfo(child).commandLine, "sh script")
+      << "as long as it runs what its parent runs";
   outside.nameProcess(outside.execProcess(child, 3 * kSecond), "echo", "");
   EXPECT_EQ(trace_->processInfo(child).name, "echo");
   EXPECT_EQ(trace_->processInfo(child).commandLine, "");
@@ -210,7 +212,8 @@ class ManyThreads : public ThreadNumbers {
  protected:
   static constexpr std::uint32_t kThreads = 5000;
 
-  /// Each has the number that `numberOf` gives it. Answers the most that the state has held at a time.
+  /// Each has the number that `numberOf` gives it. Answers the most that the state has held at a
+  /// time.
   template <class NumberOf>
   std::size_t comeAndGo(NumberOf&& numberOf) {
     std::size_t most = 0;
@@ -220,7 +223,8 @@ class ManyThreads : public ThreadNumbers {
       trace_->threadInfo(id).endNs = startOf(i) + kSecond / 2;
       ids_.push_back(id);
       leaves(id, startOf(i) + kSecond / 2);
-      EXPECT_EQ(trace_->threadOf(process_, numberOf(i)), id) << "a report on it that comes a little later";
+      EXPECT_EQ(trace_->threadOf(process_, numberOf(i)), id)
+          << "a report on it that comes a little later";
       trace_->settleThreads(startOf(i) + kSecond / 2);
       most = std::max(most, trace_->threadCount());
     }
@@ -268,7 +272,8 @@ TEST_F(ManyThreads, ThoseThatLiveOrWhoseEndIsYetToBeReportedStay) {
   EXPECT_EQ(trace_->threadOf(process_, 1), living);
   EXPECT_EQ(trace_->threadOf(process_, 2), seen);
   trace_->threadInfo(seen).exitNs = 2 * kSecond;
-  for (int round = 1; round < 20; ++round) trace_->settleThreads(startOf(kThreads) + 2 * round * kSecond);
+  for (int round = 1; round < 20; ++round)
+    trace_->settleThreads(startOf(kThreads) + 2 * round * kSecond);
   EXPECT_NE(trace_->threadOf(process_, 2), seen);
   EXPECT_EQ(trace_->threadOf(process_, 1), living);
 }

@@ -73,7 +73,8 @@ TEST_F(RemovalTest, RecoveryRefusesALinkThatLeadsElsewhere) {
   linkSharedMemoryTo(victim());
   const auto recovered = recover(recordingDir(), trace());
   ASSERT_FALSE(recovered.ok());
-  EXPECT_NE(recovered.error().message.find("delete the link"), std::string::npos) << recovered.error().message;
+  EXPECT_NE(recovered.error().message.find("delete the link"), std::string::npos)
+      << recovered.error().message;
   EXPECT_FALSE(fs::exists(trace()));
   fs::remove(recordingDir() / kSharedLink);
   ASSERT_OK(recover(recordingDir(), trace()));
@@ -119,7 +120,8 @@ TEST_F(RemovalTest, LeavesWhatNoRecordingMakesAndNamesIt) {
 class Deletions {
  public:
   explicit Deletions(const std::vector<fs::path>& folders) : fd_(inotify_init1(IN_NONBLOCK)) {
-    for (const fs::path& folder : folders) EXPECT_GE(inotify_add_watch(fd_, folder.c_str(), IN_DELETE), 0);
+    for (const fs::path& folder : folders)
+      EXPECT_GE(inotify_add_watch(fd_, folder.c_str(), IN_DELETE), 0);
   }
   Deletions(const Deletions&) = delete;
   Deletions& operator=(const Deletions&) = delete;
@@ -144,7 +146,8 @@ TEST_F(RemovalTest, SettingsGoFirstAndTheNoteOfTheOwnerGoesLast) {
   makeRecording(true);
   const fs::path segments = segmentFolder(recordingDir());
   if (segments == recordingDir()) GTEST_SKIP() << "/dev/shm has no room";
-  for (const fs::path& file : {segments / "1-0.lcr", segments / "stacks-1", recordingDir() / kSnapshotDraft})
+  for (const fs::path& file :
+       {segments / "1-0.lcr", segments / "stacks-1", recordingDir() / kSnapshotDraft})
     make(file);
   const Deletions deletions({recordingDir(), segments});
   ASSERT_OK(removeRecording(recordingDir()));
@@ -163,7 +166,8 @@ TEST_F(RemovalTest, WhatAnInterruptedRemovalLeavesIsNoRecordingAndItsTraceIsName
   fs::remove(rest / kSettingsFile);
   const auto early = recover(rest, home_ / "recovered.lcn");
   ASSERT_FALSE(early.ok());
-  EXPECT_NE(early.error().message.find("not a recording"), std::string::npos) << early.error().message;
+  EXPECT_NE(early.error().message.find("not a recording"), std::string::npos)
+      << early.error().message;
   ASSERT_OK(drainer->finish());
   const auto late = recover(rest, home_ / "recovered.lcn");
   ASSERT_FALSE(late.ok());
@@ -207,7 +211,8 @@ TEST_F(RemovalTest, NoRecordingIsMadeWhereOthersMayWrite) {
   fs::permissions(recordingDir(), fs::perms::all);
   const Status made = createRecording(recordingDir());
   ASSERT_FALSE(made.ok());
-  EXPECT_NE(made.error().message.find("others may write"), std::string::npos) << made.error().message;
+  EXPECT_NE(made.error().message.find("others may write"), std::string::npos)
+      << made.error().message;
   EXPECT_TRUE(fs::is_empty(recordingDir()));
 }
 

@@ -117,7 +117,8 @@ TEST_F(SessionTest, OpenRangeIsFlaggedUnfinished) {
   Trace file(trace());
   ASSERT_EQ(file.rows<Range>().size(), 1u);
   EXPECT_EQ(file.rows<Range>()[0].flags, kUnfinished);
-  EXPECT_EQ(file.rows<Range>()[0].startNs + file.rows<Range>()[0].durNs, file.rows<Mark>()[0].timeNs);
+  EXPECT_EQ(file.rows<Range>()[0].startNs + file.rows<Range>()[0].durNs,
+            file.rows<Mark>()[0].timeNs);
 }
 
 TEST_F(SessionTest, CountersAllocationsFlowsAndLinesArrive) {
@@ -154,7 +155,8 @@ TEST_F(SessionTest, RowsOfAnyTableAreRenumbered) {
                 .correlation = 3,
                 .name = StringId{lacunaName("gemm")},
                 .gridX = 8});
-  record(ApiCall{.startNs = 90, .durNs = 4, .thread = ThreadId{static_cast<std::uint32_t>(gettid())}});
+  record(
+      ApiCall{.startNs = 90, .durNs = 4, .thread = ThreadId{static_cast<std::uint32_t>(gettid())}});
   ASSERT_OK((*session).stop());
   Trace file(trace());
   ASSERT_EQ(file.rows<Kernel>().size(), 1u);
@@ -329,7 +331,9 @@ TEST_F(SessionTest, OneThatCannotRecordLeavesNothing) {
     const rlimit most{100'000, 100'000};
     setrlimit(RLIMIT_FSIZE, &most);
     const auto session = Session::start(trace());
-    if (session.ok() || session.error().message.find("cannot record: File too large") == std::string::npos) _exit(1);
+    if (session.ok() ||
+        session.error().message.find("cannot record: File too large") == std::string::npos)
+      _exit(1);
   });
   EXPECT_EQ(ended, 0);
   EXPECT_TRUE(std::filesystem::is_empty(home_)) << *std::filesystem::directory_iterator(home_);
@@ -351,7 +355,8 @@ TEST_F(SessionTest, OneThatCannotWriteItsTraceDoesNotRecord) {
   std::filesystem::create_directory(trace());
   const auto session = Session::start(trace());
   ASSERT_FALSE(session.ok());
-  EXPECT_NE(session.error().message.find("Is a directory"), std::string::npos) << session.error().message;
+  EXPECT_NE(session.error().message.find("Is a directory"), std::string::npos)
+      << session.error().message;
   EXPECT_EQ(lacunaIsRecording(), 0);
   EXPECT_FALSE(std::filesystem::exists(home_ / "trace.lcn.recording"));
   std::filesystem::remove(trace());
@@ -435,7 +440,8 @@ TEST_F(SessionTest, OneWhoseFolderIsDeletedLosesNothingAndSaysSoAtTheEnd) {
   }
   const Status stopped = (*session).stop();
   ASSERT_FALSE(stopped.ok());
-  EXPECT_NE(stopped.error().message.find("was deleted or moved"), std::string::npos) << stopped.error().message;
+  EXPECT_NE(stopped.error().message.find("was deleted or moved"), std::string::npos)
+      << stopped.error().message;
   EXPECT_FALSE(std::filesystem::exists(segments)) << segments;
   EXPECT_EQ((*session).stats().dropped, 0u);
   EXPECT_EQ(Trace(trace()).rows<Mark>().size(), 1 + kRounds * kMarks);

@@ -23,7 +23,8 @@ class MappingGuardTest : public testing::Test {
   void SetUp() override {
     file_ = memfd_create("lacuna-guard", MFD_CLOEXEC);
     ASSERT_EQ(ftruncate(file_, 2 * kPage), 0);
-    at_ = static_cast<volatile char*>(mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0));
+    at_ = static_cast<volatile char*>(
+        mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0));
     ASSERT_NE(at_, MAP_FAILED);
     at_[0] = 'x';
     at_[kPage] = 'x';
@@ -86,7 +87,8 @@ TEST_F(MappingGuardTest, ASentSignalEndsTheProcessAsEver) {
 TEST_F(MappingGuardTest, PassesOtherFaultsToTheHandlerThatWasThere) {
   struct sigaction now {};
   sigaction(SIGBUS, nullptr, &now);
-  if (now.sa_handler != SIG_DFL) GTEST_SKIP() << "another test of this process has installed a guard";
+  if (now.sa_handler != SIG_DFL)
+    GTEST_SKIP() << "another test of this process has installed a guard";
   EXPECT_EQ(inChild([&] {
               signal(SIGBUS, [](int) { _exit(9); });
               char other = 0;
@@ -132,7 +134,8 @@ class TruncatedFileTest : public RecordingTest {
     ASSERT_EQ(read(toTest_[0], &word, 1), 1);
     ASSERT_EQ(word, wanted);
   }
-  /// The drainer is a process of its own, so that its death is a failure and not the end of all tests.
+  /// The drainer is a process of its own, so that its death is a failure and not the end of all
+  /// tests.
   int drainAProgramThatShortens(off_t bytes) {
     return inChild([&] {
       auto drainer = Drainer::create(recordingDir(), trace());
@@ -161,7 +164,9 @@ TEST_F(TruncatedFileTest, TheDrainerOutlivesItAndKeepsWhatItHadRead) {
     EXPECT_GE(written.rows<Mark>().size(), 1000u) << bytes;
     int errors = 0;
     for (const LogLine& line : written.rows<LogLine>()) {
-      errors += written.text(line.text).find("was shortened while it was read") != std::string::npos ? 1 : 0;
+      errors += written.text(line.text).find("was shortened while it was read") != std::string::npos
+                    ? 1
+                    : 0;
     }
     EXPECT_EQ(errors, 1) << bytes;
   }
@@ -194,9 +199,10 @@ TEST_F(TruncatedFileTest, OneProcessDoesNotTakeAnothersEvents) {
             0);
   Trace written(trace());
   const auto marks = written.rows<Mark>();
-  EXPECT_EQ(std::count_if(marks.begin(), marks.end(),
-                          [&](const Mark& mark) { return written.text(mark.name) == "of the other"; }),
-            500);
+  EXPECT_EQ(
+      std::count_if(marks.begin(), marks.end(),
+                    [&](const Mark& mark) { return written.text(mark.name) == "of the other"; }),
+      500);
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ struct Network {
   }
   [[nodiscard]] Tensors parameters() const {
     Tensors all;
-    for (const nn::Module* part : std::initializer_list<const nn::Module*>{&first, &norm, &second, &last}) {
+    for (const nn::Module* part :
+         std::initializer_list<const nn::Module*>{&first, &norm, &second, &last}) {
       for (Tensor& one : part->parameters()) all.push_back(std::move(one));
     }
     return all;
@@ -59,9 +60,11 @@ std::vector<std::vector<double>> step(bool asOne, bool inner, bool inputWantsGra
   if (inputWantsGradient) x.setRequiresGrad();
   for (int i = 0; i < 2; ++i) sum(square(net(x, asOne))).backward();
   std::vector<std::vector<double>> all;
-  for (const Tensor& parameter : net.parameters()) all.push_back(parameter.grad().toVector<double>());
+  for (const Tensor& parameter : net.parameters())
+    all.push_back(parameter.grad().toVector<double>());
   if (inputWantsGradient) all.push_back(x.grad().toVector<double>());
-  for (const auto& [name, buffer] : net.norm.namedBuffers()) all.push_back(buffer.toVector<double>());
+  for (const auto& [name, buffer] : net.norm.namedBuffers())
+    all.push_back(buffer.toVector<double>());
   all.push_back(rand({3}).toVector<double>());
   return all;
 }
@@ -168,7 +171,8 @@ TEST(Checkpoint, RefusesWhatWasChangedInPlaceMeanwhile) {
       kept.backward();
     });
   };
-  EXPECT_THAT(backwardAfter([&] { x.mul_(2.0); }), HasSubstr("checkpoint: an input, [2,3], was changed in place"));
+  EXPECT_THAT(backwardAfter([&] { x.mul_(2.0); }),
+              HasSubstr("checkpoint: an input, [2,3], was changed in place"));
   EXPECT_THAT(backwardAfter([] {}), HasSubstr("nothing was thrown"));
 }
 
@@ -180,7 +184,8 @@ TEST(Checkpoint, RefusesAParameterThatWasChangedInPlaceMeanwhile) {
     const NoGrad guard;
     layer.weight.mul_(2.0);
   }
-  EXPECT_THAT(messageOf([&] { y.backward(); }), HasSubstr("was changed in place since the forward"));
+  EXPECT_THAT(messageOf([&] { y.backward(); }),
+              HasSubstr("was changed in place since the forward"));
 }
 
 TEST(Checkpoint, RefusesASegmentThatDoesSomethingElseTheSecondTime) {
@@ -240,7 +245,8 @@ std::size_t peakOf(int segments, bool nested) {
 TEST(Checkpoint, HoldsTheInputsOfSegmentsAndTheInsideOfOne) {
   constexpr double kActivation = 1000 * 64 * 4;
   EXPECT_GT(static_cast<double>(peakOf(0, false)), 16 * kActivation);
-  EXPECT_LT(static_cast<double>(peakOf(4, false)), 11 * kActivation) << "4 inputs, 4 inside, and what is in work";
+  EXPECT_LT(static_cast<double>(peakOf(4, false)), 11 * kActivation)
+      << "4 inputs, 4 inside, and what is in work";
   EXPECT_LT(static_cast<double>(peakOf(2, true)), static_cast<double>(peakOf(2, false)));
 }
 
@@ -252,10 +258,12 @@ TEST(Checkpoint, OfAModuleIsASwitch) {
     net.setCheckpoint(on);
     net.zeroGrad();
     const ProfileTable table = profile([&] { sum(net(x)).backward(); });
-    const auto row = std::find_if(table.rows.begin(), table.rows.end(), [](const auto& r) { return r.name == "tanh"; });
+    const auto row = std::find_if(table.rows.begin(), table.rows.end(),
+                                  [](const auto& r) { return r.name == "tanh"; });
     EXPECT_EQ(row->calls, on ? 2U : 1U);
     std::vector<std::vector<float>> all;
-    for (const Tensor& parameter : net.parameters()) all.push_back(parameter.grad().toVector<float>());
+    for (const Tensor& parameter : net.parameters())
+      all.push_back(parameter.grad().toVector<float>());
     return all;
   };
   EXPECT_EQ(gradients(true), gradients(false));

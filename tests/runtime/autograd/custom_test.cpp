@@ -33,7 +33,9 @@ const CustomFunction kMixed(
 /// The exponential by its own result.
 const CustomFunction kExp(
     "own_exp", [](const Tensors& in) { return Tensors{exp(in[0])}; },
-    [](const Tensors&, const Tensors& out, const Tensors& given) { return Tensors{mul(given[0], out[0])}; });
+    [](const Tensors&, const Tensors& out, const Tensors& given) {
+      return Tensors{mul(given[0], out[0])};
+    });
 
 Tensor wanted(const std::vector<double>& values) {
   return fromVector(values, {static_cast<std::int64_t>(values.size())}).setRequiresGrad();
@@ -61,9 +63,12 @@ TEST(CustomFunction, HasTheGradientThatItWasGiven) {
 
 TEST(CustomFunction, StandsTheCheckOfGradientsOfBothOrders) {
   manualSeed(3);
-  const Tensors inputs{randn({2, 3}, {DType::F64}).setRequiresGrad(), randn({2, 3}, {DType::F64}).setRequiresGrad()};
+  const Tensors inputs{randn({2, 3}, {DType::F64}).setRequiresGrad(),
+                       randn({2, 3}, {DType::F64}).setRequiresGrad()};
   EXPECT_EQ(gradcheck([](const Tensors& in) { return kMixed(in); }, inputs, {.second = true}), "");
-  EXPECT_EQ(gradcheck([](const Tensors& in) { return kExp({in[0]}); }, {inputs[0]}, {.second = true}), "");
+  EXPECT_EQ(
+      gradcheck([](const Tensors& in) { return kExp({in[0]}); }, {inputs[0]}, {.second = true}),
+      "");
 }
 
 TEST(CustomFunction, AnOutputThatNothingUsesHasZerosAsItsGradient) {
@@ -76,7 +81,9 @@ TEST(CustomFunction, AnOutputThatNothingUsesHasZerosAsItsGradient) {
 TEST(CustomFunction, MayHandOnWhatItWasGiven) {
   const CustomFunction scaled(
       "scaled_gradient", [](const Tensors& in) { return in; },
-      [](const Tensors&, const Tensors&, const Tensors& given) { return Tensors{mul(given[0], 10)}; });
+      [](const Tensors&, const Tensors&, const Tensors& given) {
+        return Tensors{mul(given[0], 10)};
+      });
   const Tensor x = wanted({4});
   const Tensor y = scaled({x})[0];
   EXPECT_TRUE(x.isLeaf());
@@ -91,7 +98,9 @@ TEST(CustomFunction, RecordsNothingWithoutGradientsAndWorksInACheckpoint) {
     const NoGrad guard;
     EXPECT_FALSE(kExp({x})[0].requiresGrad());
   }
-  const std::function<Tensor(const Tensor&)> segment = [](const Tensor& in) { return square(kExp({in})[0]); };
+  const std::function<Tensor(const Tensor&)> segment = [](const Tensor& in) {
+    return square(kExp({in})[0]);
+  };
   sum(segment(x)).backward();
   const auto plain = x.grad().toVector<double>();
   x.setGrad({});
@@ -108,16 +117,21 @@ TEST(CustomFunction, IsSeenByItsName) {
 
 TEST(CustomFunction, WhatDoesNotFitIsNamed) {
   const auto none = [](const Tensors&, const Tensors&, const Tensors&) { return Tensors(); };
-  EXPECT_THAT(messageOfBackward(none), HasSubstr("odd: its backward gave 0 gradients for 1 inputs"));
-  EXPECT_THAT(
-      messageOfBackward([](const Tensors&, const Tensors&, const Tensors& given) { return Tensors{sum(given[0])}; }),
-      HasSubstr("as the gradient of input 0, which is f64[2]"));
-  EXPECT_THAT(messageOf([] { (void)CustomFunction("empty", nullptr, nullptr); }), HasSubstr("empty: needs a forward"));
-  EXPECT_THAT(messageOf([] { (void)kExp({Tensor()}); }), HasSubstr("own_exp: input 0 is undefined"));
+  EXPECT_THAT(messageOfBackward(none),
+              HasSubstr("odd: its backward gave 0 gradients for 1 inputs"));
+  EXPECT_THAT(messageOfBackward([](const Tensors&, const Tensors&, const Tensors& given) {
+                return Tensors{sum(given[0])};
+              }),
+              HasSubstr("as the gradient of input 0, which is f64[2]"));
+  EXPECT_THAT(messageOf([] { (void)CustomFunction("empty", nullptr, nullptr); }),
+              HasSubstr("empty: needs a forward"));
+  EXPECT_THAT(messageOf([] { (void)kExp({Tensor()}); }),
+              HasSubstr("own_exp: input 0 is undefined"));
   const auto messageOfForward = [&](const CustomFunction::Forward& forward) {
     return messageOf([&] { (void)CustomFunction("odd", forward, none)({wanted({1, 2})}); });
   };
-  EXPECT_THAT(messageOfForward([](const Tensors&) { return Tensors(); }), HasSubstr("odd: its forward gave no tensor"));
+  EXPECT_THAT(messageOfForward([](const Tensors&) { return Tensors(); }),
+              HasSubstr("odd: its forward gave no tensor"));
   EXPECT_THAT(messageOfForward([](const Tensors& in) { return Tensors{in[0].to(DType::I64)}; }),
               HasSubstr("which can have no gradient"));
   EXPECT_THAT(messageOfForward([](Tensors in) { return Tensors{in[0].mul_(2)}; }),

@@ -78,7 +78,8 @@ TEST(Autograd, AGradientOfAnotherTypeIsConverted) {
   const Tensor seed = fromVector<float>({1, -2, 3, 4, -5, 6}, {6});
   const auto gradient = [&](const Tensor& given) { return grad({softmax(x, 0)}, {x}, {given})[0]; };
   EXPECT_EQ(gradient(seed).toVector<double>(), gradient(seed.to(DType::F64)).toVector<double>());
-  EXPECT_EQ(gradient(seed.to(DType::I32)).toVector<double>(), gradient(seed.to(DType::F64)).toVector<double>());
+  EXPECT_EQ(gradient(seed.to(DType::I32)).toVector<double>(),
+            gradient(seed.to(DType::F64)).toVector<double>());
 }
 
 TEST(Autograd, AConversionToAnIntegerOrATruthValueHasNoGradient) {
@@ -92,7 +93,8 @@ TEST(Autograd, ASecondBackwardThroughAFreedGraphNamesTheOperator) {
   const Tensor x = leaf({1});
   const Tensor y = exp(x);
   y.backward();
-  EXPECT_THAT([&] { y.backward(); }, ThrowsMessage<Error>(AllOf(HasSubstr("exp:"), HasSubstr("retainGraph"))));
+  EXPECT_THAT([&] { y.backward(); },
+              ThrowsMessage<Error>(AllOf(HasSubstr("exp:"), HasSubstr("retainGraph"))));
   const Tensor z = exp(x);
   z.backward({}, true);
   EXPECT_NO_THROW(z.backward());
@@ -105,7 +107,8 @@ TEST(Autograd, AChangeInPlaceOfASavedTensorNamesTheOperator) {
   y.add_(ones({2}, {DType::F64}));
   EXPECT_THAT([&] { sum(z).backward(); },
               ThrowsMessage<Error>(AllOf(HasSubstr("square:"), HasSubstr("changed in place"))));
-  EXPECT_THAT([&] { Tensor(x).fill_(0); }, ThrowsMessage<Error>(HasSubstr("fill_: a leaf that requires a gradient")));
+  EXPECT_THAT([&] { Tensor(x).fill_(0); },
+              ThrowsMessage<Error>(HasSubstr("fill_: a leaf that requires a gradient")));
 }
 
 TEST(Autograd, ProductsAndQuotientsKeepOnlyWhatTheWantedGradientsNeed) {
@@ -129,7 +132,8 @@ TEST(Autograd, ProductsAndQuotientsKeepOnlyWhatTheWantedGradientsNeed) {
     EXPECT_THAT(gradient(product, false), testing::Each(16));
   }
   EXPECT_THAT(gradient(quotient, true), testing::Each(0.5));
-  EXPECT_THAT([&] { (void)gradient(quotient, false); }, ThrowsMessage<Error>(HasSubstr("div: a tensor that its")));
+  EXPECT_THAT([&] { (void)gradient(quotient, false); },
+              ThrowsMessage<Error>(HasSubstr("div: a tensor that its")));
 }
 
 TEST(Autograd, InPlaceOnAnInnerTensorKeepsTheHistory) {
@@ -143,8 +147,9 @@ TEST(Autograd, InPlaceOnAnInnerTensorKeepsTheHistory) {
 
 TEST(Autograd, WhatIsOverwrittenInPlaceHasNoGradient) {
   const std::function<void(Tensor&)> overwrites[] = {
-      [](Tensor& y) { y.zero_(); }, [](Tensor& y) { y.fill_(3); }, [](Tensor& y) { y.copy_(zeros({2})); },
-      [](Tensor& y) { uniform_(y, 0, 1); }, [](Tensor& y) { normal_(y, 0, 1); }};
+      [](Tensor& y) { y.zero_(); }, [](Tensor& y) { y.fill_(3); },
+      [](Tensor& y) { y.copy_(zeros({2})); }, [](Tensor& y) { uniform_(y, 0, 1); },
+      [](Tensor& y) { normal_(y, 0, 1); }};
   for (const auto& overwrite : overwrites) {
     const Tensor x = leaf({1, 2});
     Tensor y = x * 2.0;
@@ -209,7 +214,8 @@ TEST(Autograd, NoGradAndDetachCutTheGraph) {
   }
   EXPECT_FALSE(x.detach().requiresGrad());
   EXPECT_TRUE(x.detach().sharesMemoryWith(x));
-  EXPECT_THAT([&] { x.detach().backward(); }, ThrowsMessage<Error>(HasSubstr("does not require a gradient")));
+  EXPECT_THAT([&] { x.detach().backward(); },
+              ThrowsMessage<Error>(HasSubstr("does not require a gradient")));
 }
 
 TEST(Autograd, HooksSeeTheWholeGradientAndMayReplaceIt) {
@@ -245,17 +251,20 @@ TEST(Autograd, WhatAHookRegistersOnItsTensorRunsFromTheNextBackwardOn) {
 }
 
 TEST(Autograd, AHookMustKeepShapeTypeAndDevice) {
-  const std::pair<Tensor, const char*> results[] = {{ones({3}, {DType::F64}), "a hook returned f64[3] on cpu"},
-                                                    {ones({2}), "a hook returned f32[2] on cpu"},
-                                                    {ones({2}, {DType::F64, kMeta}), "a hook returned f64[2] on meta"}};
+  const std::pair<Tensor, const char*> results[] = {
+      {ones({3}, {DType::F64}), "a hook returned f64[3] on cpu"},
+      {ones({2}), "a hook returned f32[2] on cpu"},
+      {ones({2}, {DType::F64, kMeta}), "a hook returned f64[2] on meta"}};
   for (const auto& [result, complaint] : results) {
     const Tensor x = leaf({1, 2});
     const Tensor y = exp(x);
     y.registerHook([&returned = result](const Tensor&) { return returned; });
-    EXPECT_THAT([&] { sum(y).backward(); }, ThrowsMessage<Error>(AllOf(HasSubstr("exp:"), HasSubstr(complaint))));
+    EXPECT_THAT([&] { sum(y).backward(); },
+                ThrowsMessage<Error>(AllOf(HasSubstr("exp:"), HasSubstr(complaint))));
     x.registerHook([&returned = result](const Tensor&) { return returned; });
     EXPECT_THAT([&] { sum(x).backward(); },
-                ThrowsMessage<Error>(AllOf(HasSubstr(complaint), HasSubstr("for a gradient that is f64[2] on cpu"))));
+                ThrowsMessage<Error>(AllOf(HasSubstr(complaint),
+                                           HasSubstr("for a gradient that is f64[2] on cpu"))));
     EXPECT_FALSE(x.grad().defined());
   }
 }
@@ -341,8 +350,10 @@ TEST(Autograd, GradMindsChangesInPlaceOnlyOfWhatItNeeds) {
     const NoGrad guard;
     b.fill_(5);
   }
-  EXPECT_THAT(grad({loss}, {b}, {}, {.retainGraph = true})[0].toVector<double>(), ElementsAre(1, 2));
-  EXPECT_THAT([&] { (void)grad({loss}, {a}); }, ThrowsMessage<Error>(HasSubstr("mul: a tensor that its")));
+  EXPECT_THAT(grad({loss}, {b}, {}, {.retainGraph = true})[0].toVector<double>(),
+              ElementsAre(1, 2));
+  EXPECT_THAT([&] { (void)grad({loss}, {a}); },
+              ThrowsMessage<Error>(HasSubstr("mul: a tensor that its")));
 }
 
 TEST(Autograd, AGradientThatIsAskedForAloneHasGradients) {
@@ -397,7 +408,9 @@ TEST(Autograd, EachGradientAloneIsWhatItIsAmongAllOfThem) {
       {"div", {{2, 3}, {3}}, [](const Inputs& in) { return in[0] / in[1]; }},
       {"pow", {{4}, {4}}, [](const Inputs& in) { return pow(in[0], in[1]); }},
       {"maximum", {{6}, {6}}, [](const Inputs& in) { return maximum(in[0], in[1]); }},
-      {"where", {{6}, {6}}, [](const Inputs& in) { return where(greater(in[0], in[1]), in[0], in[1]); }},
+      {"where",
+       {{6}, {6}},
+       [](const Inputs& in) { return where(greater(in[0], in[1]), in[0], in[1]); }},
       {"copy_",
        {{2, 3}, {3}},
        [](const Inputs& in) {
@@ -410,19 +423,31 @@ TEST(Autograd, EachGradientAloneIsWhatItIsAmongAllOfThem) {
        [](const Inputs& in) {
          return concat({in[0], in[1]}, 1);
        }},
-      {"scatter", {{4, 3}, {4, 1}}, [&](const Inputs& in) { return scatter(in[0], 1, picks, in[1]); }},
-      {"scatter_add", {{4, 3}, {4, 1}}, [&](const Inputs& in) { return scatterAdd(in[0], 1, picks, in[1]); }},
+      {"scatter",
+       {{4, 3}, {4, 1}},
+       [&](const Inputs& in) { return scatter(in[0], 1, picks, in[1]); }},
+      {"scatter_add",
+       {{4, 3}, {4, 1}},
+       [&](const Inputs& in) { return scatterAdd(in[0], 1, picks, in[1]); }},
       {"matmul", {{2, 3, 4}, {4, 2}}, [](const Inputs& in) { return matmul(in[0], in[1]); }},
-      {"linear", {{2, 4}, {3, 4}, {3}}, [](const Inputs& in) { return linear(in[0], in[1], in[2]); }},
-      {"conv2d", {{1, 2, 4, 4}, {3, 2, 3, 3}, {3}}, [](const Inputs& in) { return conv2d(in[0], in[1], in[2]); }},
+      {"linear",
+       {{2, 4}, {3, 4}, {3}},
+       [](const Inputs& in) { return linear(in[0], in[1], in[2]); }},
+      {"conv2d",
+       {{1, 2, 4, 4}, {3, 2, 3, 3}, {3}},
+       [](const Inputs& in) { return conv2d(in[0], in[1], in[2]); }},
       {"conv_transpose2d",
        {{1, 2, 3, 3}, {2, 3, 2, 2}, {3}},
        [](const Inputs& in) { return convTranspose2d(in[0], in[1], in[2]); }},
       {"batch_norm",
        {{3, 2, 2}, {2}, {2}},
        [](const Inputs& in) { return batchNorm(in[0], in[1], in[2], {}, {}, true); }},
-      {"layer_norm", {{3, 4}, {4}, {4}}, [](const Inputs& in) { return layerNorm(in[0], {4}, in[1], in[2]); }},
-      {"attention", {{2, 3, 4}, {2, 3, 4}, {2, 3, 4}}, [](const Inputs& in) { return attention(in[0], in[1], in[2]); }},
+      {"layer_norm",
+       {{3, 4}, {4}, {4}},
+       [](const Inputs& in) { return layerNorm(in[0], {4}, in[1], in[2]); }},
+      {"attention",
+       {{2, 3, 4}, {2, 3, 4}, {2, 3, 4}},
+       [](const Inputs& in) { return attention(in[0], in[1], in[2]); }},
   };
   for (const OfSeveralInputs& test : cases) {
     const Inputs inputs = test.inputs();
@@ -444,10 +469,16 @@ TEST(Autograd, EachGradientAloneMakesFewerTensorsThanAllOfThem) {
   const OfSeveralInputs cases[] = {
       {"div", {{6}, {6}}, [](const Inputs& in) { return in[0] / in[1]; }},
       {"maximum", {{6}, {6}}, [](const Inputs& in) { return maximum(in[0], in[1]); }},
-      {"where", {{6}, {6}}, [](const Inputs& in) { return where(greater(in[0], in[1]), in[0], in[1]); }},
+      {"where",
+       {{6}, {6}},
+       [](const Inputs& in) { return where(greater(in[0], in[1]), in[0], in[1]); }},
       {"matmul", {{3, 4}, {4, 2}}, [](const Inputs& in) { return matmul(in[0], in[1]); }},
-      {"layer_norm", {{3, 4}, {4}, {4}}, [](const Inputs& in) { return layerNorm(in[0], {4}, in[1], in[2]); }},
-      {"attention", {{2, 3, 4}, {2, 3, 4}, {2, 3, 4}}, [](const Inputs& in) { return attention(in[0], in[1], in[2]); }},
+      {"layer_norm",
+       {{3, 4}, {4}, {4}},
+       [](const Inputs& in) { return layerNorm(in[0], {4}, in[1], in[2]); }},
+      {"attention",
+       {{2, 3, 4}, {2, 3, 4}, {2, 3, 4}},
+       [](const Inputs& in) { return attention(in[0], in[1], in[2]); }},
   };
   for (const OfSeveralInputs& test : cases) {
     const Inputs inputs = test.inputs();
@@ -473,10 +504,13 @@ TEST(Autograd, GradOfATensorAndOfWhatItIsMadeOf) {
 
 TEST(Autograd, MisuseIsExplained) {
   const Tensor x = leaf({1, 2});
-  EXPECT_THAT([&] { x.setGrad(ones({2})); }, ThrowsMessage<Error>(HasSubstr("gradient of f32 for a tensor of f64")));
+  EXPECT_THAT([&] { x.setGrad(ones({2})); },
+              ThrowsMessage<Error>(HasSubstr("gradient of f32 for a tensor of f64")));
   EXPECT_THAT([&] { x.backward(); }, ThrowsMessage<Error>(HasSubstr("a gradient is needed")));
-  EXPECT_THAT([&] { x.backward(ones({3})); }, ThrowsMessage<Error>(HasSubstr("gradient [3] for a tensor [2]")));
-  EXPECT_THAT([&] { arange(3).setRequiresGrad(); }, ThrowsMessage<Error>(HasSubstr("only floating tensors")));
+  EXPECT_THAT([&] { x.backward(ones({3})); },
+              ThrowsMessage<Error>(HasSubstr("gradient [3] for a tensor [2]")));
+  EXPECT_THAT([&] { arange(3).setRequiresGrad(); },
+              ThrowsMessage<Error>(HasSubstr("only floating tensors")));
   EXPECT_THAT([&] { (void)grad({sum(x)}, {leaf({1})}); },
               ThrowsMessage<Error>(HasSubstr("no root depends on input 0")));
 }
@@ -485,8 +519,9 @@ TEST(Autograd, AnomalyModeNamesTheForwardSite) {
   const AnomalyMode on;
   const Tensor x = leaf({0, 1});
   const Tensor y = sum(sqrt(x));
-  EXPECT_THAT([&] { y.backward(); }, ThrowsMessage<Error>(AllOf(HasSubstr("sqrt.backward"), HasSubstr("not finite"),
-                                                                HasSubstr("inputs [2]"))));
+  EXPECT_THAT([&] { y.backward(); },
+              ThrowsMessage<Error>(AllOf(HasSubstr("sqrt.backward"), HasSubstr("not finite"),
+                                         HasSubstr("inputs [2]"))));
 }
 
 TEST(Autograd, AnomalyModeNamesTheModuleAndSaysWhereItWasOff) {
@@ -495,7 +530,8 @@ TEST(Autograd, AnomalyModeNamesTheModuleAndSaysWhereItWasOff) {
   net.nameTree("net");
   {
     const NoGrad none;
-    for (const auto& parameter : net.parameters()) Tensor(parameter).fill_(1);  // of two signs infinities would be none
+    for (const auto& parameter : net.parameters())
+      Tensor(parameter).fill_(1);  // of two signs infinities would be none
   }
   const auto messageOf = [&](bool inForward) -> std::string {
     Tensor y;
@@ -548,7 +584,8 @@ TEST(Autograd, TheLastHandleGivesItsMemoryAway) {
   Tensor x = ones({1 << 20}).setRequiresGrad();
   resetPeakMemory();
   const Tensor y = relu(x + 1.0);
-  EXPECT_EQ(memoryStats().peakActive - before, std::size_t{2} << 22) << "relu works in the memory of the sum";
+  EXPECT_EQ(memoryStats().peakActive - before, std::size_t{2} << 22)
+      << "relu works in the memory of the sum";
 }
 
 TEST(Autograd, PowersHaveGradientsAtZero) {
@@ -596,7 +633,8 @@ TEST(Autograd, TwoThreadsGoBackThroughOneGraph) {
   Tensor y = x;
   for (int i = 1; i < kUses; ++i) y = y + x;
   const auto work = [&] {
-    for (int i = 0; i < 30; ++i) ASSERT_EQ(grad({y}, {x}, {}, {.retainGraph = true})[0].item(), kUses);
+    for (int i = 0; i < 30; ++i)
+      ASSERT_EQ(grad({y}, {x}, {}, {.retainGraph = true})[0].item(), kUses);
   };
   std::thread other(work);
   work();

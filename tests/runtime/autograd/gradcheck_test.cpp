@@ -41,12 +41,14 @@ TEST(GradCheck, FindsWhatIsWrongInTheSecondOrderOnly) {
     return Inputs{square(y)};
   };
   EXPECT_EQ(gradcheck(once, {numbers({1, 2})}, {}), "");
-  EXPECT_THAT(gradcheck(once, {numbers({1, 2})}, {.second = true}), StartsWith("second derivative: input 0 [2]"));
+  EXPECT_THAT(gradcheck(once, {numbers({1, 2})}, {.second = true}),
+              StartsWith("second derivative: input 0 [2]"));
 }
 
 TEST(GradCheck, TakesNoNumberThatIsNone) {
   const auto root = [](const Inputs& in) { return Inputs{sqrt(in[0])}; };
-  EXPECT_THAT(gradcheck(root, {numbers({1, 0, 4})}, {}), StartsWith("input 0 [3], element 1: gradient "));
+  EXPECT_THAT(gradcheck(root, {numbers({1, 0, 4})}, {}),
+              StartsWith("input 0 [3], element 1: gradient "));
 }
 
 TEST(GradCheck, RefusesInputsThatItCannotMove) {
@@ -59,7 +61,10 @@ TEST(GradCheck, RefusesInputsThatItCannotMove) {
   refuses(ones({2}, {DType::F64}));
   refuses(mul(numbers({1, 2}), 2.0));
   EXPECT_THAT(
-      [&] { (void)gradcheck([](const Inputs& in) { return Inputs{equal(in[0], in[0])}; }, {numbers({1})}, {}); },
+      [&] {
+        (void)gradcheck([](const Inputs& in) { return Inputs{equal(in[0], in[0])}; },
+                        {numbers({1})}, {});
+      },
       ThrowsMessage<Error>(HasSubstr("no floating output")));
 }
 

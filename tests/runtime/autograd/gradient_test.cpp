@@ -37,7 +37,8 @@ TEST_P(Gradient, EqualsTheFiniteDifference) {
   GradCheckOptions options;
   options.second = true;
   options.absolute = 2e-5;
-  EXPECT_EQ(gradcheck([&](const Inputs& in) { return Inputs{test.function(in)}; }, inputs, options), "");
+  EXPECT_EQ(gradcheck([&](const Inputs& in) { return Inputs{test.function(in)}; }, inputs, options),
+            "");
 }
 
 Tensor labels() {
@@ -62,7 +63,9 @@ const Case kCases[] = {
     {"div_scalar", {{4}}, [](const Inputs& in) { return square(in[0] / 1.5); }},
     {"maximum", {{6}, {6}}, [](const Inputs& in) { return maximum(in[0], in[1]); }},
     {"minimum", {{6}, {1}}, [](const Inputs& in) { return minimum(in[0], in[1]); }},
-    {"where", {{2, 3}, {3}}, [](const Inputs& in) { return where(greater(in[0], in[1]), in[0] * 2.0, in[1]); }},
+    {"where",
+     {{2, 3}, {3}},
+     [](const Inputs& in) { return where(greater(in[0], in[1]), in[0] * 2.0, in[1]); }},
     {"neg_abs", {{6}}, [](const Inputs& in) { return abs(neg(in[0])); }},
     {"exp", {{4}}, [](const Inputs& in) { return exp(in[0]); }},
     {"log", {{4}}, [](const Inputs& in) { return log(in[0]); }, 0.5, 2},
@@ -81,8 +84,12 @@ const Case kCases[] = {
     {"gelu_tanh", {{6}}, [](const Inputs& in) { return gelu(in[0], true); }},
     {"silu", {{6}}, [](const Inputs& in) { return silu(in[0]); }},
     {"softplus", {{6}}, [](const Inputs& in) { return softplus(in[0]); }},
-    {"sign_floor", {{6}}, [](const Inputs& in) { return in[0] * sign(in[0]) + square(in[0]) * floor(in[0]); }},
-    {"ceil_round", {{6}}, [](const Inputs& in) { return in[0] * ceil(in[0]) + square(in[0]) * round(in[0]); }},
+    {"sign_floor",
+     {{6}},
+     [](const Inputs& in) { return in[0] * sign(in[0]) + square(in[0]) * floor(in[0]); }},
+    {"ceil_round",
+     {{6}},
+     [](const Inputs& in) { return in[0] * ceil(in[0]) + square(in[0]) * round(in[0]); }},
     {"dropout",
      {{12}},
      [](const Inputs& in) {
@@ -100,10 +107,16 @@ const Case kCases[] = {
     {"min", {{3, 4}}, [](const Inputs& in) { return min(in[0]); }},
     {"var", {{3, 4}}, [](const Inputs& in) { return var(in[0], {1}); }},
     {"matmul", {{3, 4}, {4, 2}}, [](const Inputs& in) { return matmul(in[0], in[1]); }},
-    {"matmul_batch", {{2, 1, 3, 4}, {5, 4, 2}}, [](const Inputs& in) { return matmul(in[0], in[1]); }},
-    {"matmul_transposed", {{4, 3}, {2, 4}}, [](const Inputs& in) { return matmul(in[0].t(), in[1].t()); }},
+    {"matmul_batch",
+     {{2, 1, 3, 4}, {5, 4, 2}},
+     [](const Inputs& in) { return matmul(in[0], in[1]); }},
+    {"matmul_transposed",
+     {{4, 3}, {2, 4}},
+     [](const Inputs& in) { return matmul(in[0].t(), in[1].t()); }},
     {"matmul_vectors", {{4}, {4, 2}}, [](const Inputs& in) { return matmul(in[0], in[1]); }},
-    {"linear", {{2, 3, 4}, {5, 4}, {5}}, [](const Inputs& in) { return linear(in[0], in[1], in[2]); }},
+    {"linear",
+     {{2, 3, 4}, {5, 4}, {5}},
+     [](const Inputs& in) { return linear(in[0], in[1], in[2]); }},
     {"linear_strided", {{4, 3}, {5, 4}}, [](const Inputs& in) { return linear(in[0].t(), in[1]); }},
     {"softmax", {{3, 4}}, [](const Inputs& in) { return softmax(in[0], 0); }},
     {"log_softmax", {{3, 4}}, [](const Inputs& in) { return logSoftmax(in[0], 1); }},
@@ -121,14 +134,19 @@ const Case kCases[] = {
      [](const Inputs& in) { return square(crossEntropy(linear(in[0], in[1], in[2]), labels())); }},
     {"cross_entropy_weighted",
      {{4, 3}},
-     [](const Inputs& in) { return crossEntropy(in[0], labels(), Reduction::Mean, 0.2, -100, classWeights()); }},
+     [](const Inputs& in) {
+       return crossEntropy(in[0], labels(), Reduction::Mean, 0.2, -100, classWeights());
+     }},
     {"cross_entropy_weighted_sum",
      {{4, 3}},
-     [](const Inputs& in) { return crossEntropy(in[0], labels(), Reduction::Sum, 0, -100, classWeights()); }},
+     [](const Inputs& in) {
+       return crossEntropy(in[0], labels(), Reduction::Sum, 0, -100, classWeights());
+     }},
     {"nll_loss",
      {{1, 3, 2, 2}},
      [](const Inputs& in) {
-       return square(nllLoss(in[0], labels().view({1, 2, 2}), Reduction::Mean, -100, classWeights()));
+       return square(
+           nllLoss(in[0], labels().view({1, 2, 2}), Reduction::Mean, -100, classWeights()));
      }},
     {"bce_weighted",
      {{2, 3}, {3}},
@@ -137,9 +155,13 @@ const Case kCases[] = {
      }},
     {"mse", {{4}, {4}}, [](const Inputs& in) { return mseLoss(in[0], in[1]); }},
     {"l1", {{4}, {4}}, [](const Inputs& in) { return l1Loss(in[0], in[1], Reduction::Sum); }},
-    {"bce", {{4}}, [](const Inputs& in) { return bceWithLogits(in[0], full({4}, 0.3, {DType::F64})); }},
+    {"bce",
+     {{4}},
+     [](const Inputs& in) { return bceWithLogits(in[0], full({4}, 0.3, {DType::F64})); }},
     {"embedding", {{3, 2}}, [](const Inputs& in) { return square(embedding(in[0], picks())); }},
-    {"index_select", {{2, 3, 2}}, [](const Inputs& in) { return square(indexSelect(in[0], 1, picks())); }},
+    {"index_select",
+     {{2, 3, 2}},
+     [](const Inputs& in) { return square(indexSelect(in[0], 1, picks())); }},
     {"gather",
      {{4, 3}},
      [](const Inputs& in) {
@@ -168,22 +190,29 @@ const Case kCases[] = {
     {"views",
      {{2, 3, 4}},
      [](const Inputs& in) {
-       return square(in[0].permute({2, 0, 1}).slice(0, 1, 4, 2).flatten(1).unsqueeze(0).expand({2, 2, 6}));
+       return square(
+           in[0].permute({2, 0, 1}).slice(0, 1, 4, 2).flatten(1).unsqueeze(0).expand({2, 2, 6}));
      }},
     {"attention",
      {{2, 3, 4}, {2, 3, 4}, {2, 3, 4}},
      [](const Inputs& in) { return attention(in[0], in[1], in[2], {}, true); }},
-    {"layer_norm", {{3, 4}, {4}, {4}}, [](const Inputs& in) { return layerNorm(in[0], {4}, in[1], in[2]); }},
+    {"layer_norm",
+     {{3, 4}, {4}, {4}},
+     [](const Inputs& in) { return layerNorm(in[0], {4}, in[1], in[2]); }},
     {"batch_norm",
      {{3, 2, 2}, {2}, {2}},
      [](const Inputs& in) { return batchNorm(in[0], in[1], in[2], {}, {}, true); }},
-    {"group_norm", {{2, 4, 3}, {4}, {4}}, [](const Inputs& in) { return groupNorm(in[0], 2, in[1], in[2]); }},
+    {"group_norm",
+     {{2, 4, 3}, {4}, {4}},
+     [](const Inputs& in) { return groupNorm(in[0], 2, in[1], in[2]); }},
     {"empty", {{0, 3}, {3}}, [](const Inputs& in) { return in[0] * in[1] + sum(in[1]); }},
     {"one_element", {{1, 1}}, [](const Inputs& in) { return softmax(in[0], 1) * tanh(in[0]); }},
 };
 
 INSTANTIATE_TEST_SUITE_P(Operators, Gradient, testing::ValuesIn(kCases),
-                         [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
+                         [](const testing::TestParamInfo<Case>& info) {
+                           return std::string(info.param.name);
+                         });
 
 }  // namespace
 }  // namespace lacuna::rt

@@ -18,8 +18,8 @@ using testing::ThrowsMessage;
 
 const Options kFloats{DType::F32, kMeta};
 
-RecordedBuffer buffer(std::size_t bytes, std::uint64_t born, std::uint64_t lastUse, std::uint64_t freed,
-                      bool forward = false) {
+RecordedBuffer buffer(std::size_t bytes, std::uint64_t born, std::uint64_t lastUse,
+                      std::uint64_t freed, bool forward = false) {
   RecordedBuffer out;
   out.bytes = bytes;
   out.born = born;
@@ -50,7 +50,8 @@ TEST(LastUseBound, CountsWhatIsStillHeldToTheEnd) {
 }
 
 TEST(KeepAllBound, KeepsForwardResultsToTheEndOfTheBackward) {
-  OperatorList list = listOf({buffer(10, 1, 2, 3, true), buffer(20, 2, 3, 4, true), buffer(40, 5, 5, 6)});
+  OperatorList list =
+      listOf({buffer(10, 1, 2, 3, true), buffer(20, 2, 3, 4, true), buffer(40, 5, 5, 6)});
   EXPECT_EQ(lastUseBound(list), 1040U);
   EXPECT_EQ(keepAllBound(list), 1070U);
   list.buffers.push_back(buffer(5, 2, 2, 0, true));
@@ -68,7 +69,8 @@ TEST(RecordOperators, ListsOperatorsBuffersAndTheirLastUses) {
         const Tensor c = b * b;
       },
       kMeta);
-  EXPECT_THAT(std::vector<std::string>(list.operators.begin(), list.operators.end()), ElementsAre("add", "mul", "mul"));
+  EXPECT_THAT(std::vector<std::string>(list.operators.begin(), list.operators.end()),
+              ElementsAre("add", "mul", "mul"));
   ASSERT_EQ(list.buffers.size(), 3U);
   EXPECT_EQ(list.buffers[0].born, 1U);
   EXPECT_EQ(list.buffers[0].lastUse, 2U);
@@ -86,8 +88,9 @@ TEST(RecordOperators, FollowsSavedTensorsIntoTheBackward) {
         w.setGrad({});
       },
       kMeta);
-  const auto tanhResult = std::find_if(list.buffers.begin(), list.buffers.end(),
-                                       [](const RecordedBuffer& b) { return std::string(b.op) == "mul"; });
+  const auto tanhResult =
+      std::find_if(list.buffers.begin(), list.buffers.end(),
+                   [](const RecordedBuffer& b) { return std::string(b.op) == "mul"; });
   ASSERT_NE(tanhResult, list.buffers.end());
   ASSERT_GT(tanhResult->lastUse, 3U);
   EXPECT_STREQ(list.operators[tanhResult->lastUse - 2], "tanh.backward")
@@ -109,7 +112,8 @@ TEST(RecordOperators, ThatAreRefusedLeaveThePeakOfTheOther) {
 TEST(RecordOperators, AreOneAtATime) {
   EXPECT_THAT([] { (void)recordOperators([] { (void)recordOperators([] {}); }); },
               ThrowsMessage<Error>(HasSubstr("another recording is running")));
-  EXPECT_TRUE(recordOperators([] {}, kMeta).buffers.empty()) << "the failed one left nothing running";
+  EXPECT_TRUE(recordOperators([] {}, kMeta).buffers.empty())
+      << "the failed one left nothing running";
 }
 
 }  // namespace

@@ -47,9 +47,11 @@ TEST(Memory, CountsWhatTheLibraryWorksIn) {
   const Tensor weight = ones({64, 64, 3, 3});
   resetPeakMemory();
   const std::size_t before = memoryStats().activeByRole[workspace];
-  EXPECT_EQ(sum(conv2d(x, weight, {}, {.padding = 1})).item(), 2.0 * 64 * 64 * (6 * 6 * 9 + 4 * 6 * 6 + 4 * 4));
+  EXPECT_EQ(sum(conv2d(x, weight, {}, {.padding = 1})).item(),
+            2.0 * 64 * 64 * (6 * 6 * 9 + 4 * 6 * 6 + 4 * 4));
   const MemoryStats stats = memoryStats();
-  EXPECT_GE(stats.peakByRole[workspace] - before, weight.sizeBytes()) << "the weights in the library's own order";
+  EXPECT_GE(stats.peakByRole[workspace] - before, weight.sizeBytes())
+      << "the weights in the library's own order";
   EXPECT_EQ(stats.activeByRole[workspace], before);
   const Tensor pixels = ones({2, 2048, 1, 1});
   const Tensor large = ones({2048, 2048, 1, 1});
@@ -115,8 +117,10 @@ TEST(Memory, WhatIsLargerThanTheAddressRangeNamesTheLargestTensors) {
     } catch (const OutOfMemory& error) {
       message = error.what();
     }
-    EXPECT_THAT(message, AllOf(StartsWith("empty: no memory for"), HasSubstr("(the device's address range of")));
-    const char* largest = device == kMeta ? "34359738368 bytes, parameter, by empty, \"table\"" : "";
+    EXPECT_THAT(message, AllOf(StartsWith("empty: no memory for"),
+                               HasSubstr("(the device's address range of")));
+    const char* largest =
+        device == kMeta ? "34359738368 bytes, parameter, by empty, \"table\"" : "";
     EXPECT_THAT(message, HasSubstr(largest));
     EXPECT_EQ(sum(ones({4}, {DType::F32, kCpu})).item(), 4) << "what fits is still there";
   }
@@ -136,8 +140,10 @@ std::string underTheLimit(const std::string& limit) {
 }
 
 TEST(Memory, RefusesLimitsThatAreNoSizes) {
-  for (const char* wrong : {"nan", "inf", "-inf", "0.0001K", "0.5", "-1", "1e300", "12q", "G", "1e30G"}) {
-    EXPECT_THAT(underTheLimit(wrong), HasSubstr("LACUNA_MEMORY_LIMIT: '" + std::string(wrong) + "' is no size"));
+  for (const char* wrong :
+       {"nan", "inf", "-inf", "0.0001K", "0.5", "-1", "1e300", "12q", "G", "1e30G"}) {
+    EXPECT_THAT(underTheLimit(wrong),
+                HasSubstr("LACUNA_MEMORY_LIMIT: '" + std::string(wrong) + "' is no size"));
   }
   for (const char* right : {"", "0", "1G", "0.5G", "100000000"}) {
     EXPECT_THAT(underTheLimit(right), HasSubstr("[  PASSED  ] 1 test.")) << right;
@@ -147,7 +153,8 @@ TEST(Memory, RefusesLimitsThatAreNoSizes) {
 TEST(Memory, TheLimitFirstGivesBackWhatIsCached) {
   releaseCachedMemory();
   setMemoryLimit(memoryStats().reserved + 24 * kMiB);
-  for (std::int64_t size = 1; size < 8; ++size) {  // 3 × (1 + … + 7) MiB would not fit without giving back
+  for (std::int64_t size = 1; size < 8;
+       ++size) {  // 3 × (1 + … + 7) MiB would not fit without giving back
     const Tensor first = full({size << 20}, 1, {DType::U8});
     const Tensor second = full({size << 20}, 2, {DType::U8});
     EXPECT_EQ(sum((first + second).slice(0, 0, 4).to(DType::F64)).item(), 12) << size;

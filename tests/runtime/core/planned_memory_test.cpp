@@ -47,7 +47,8 @@ class PlannedMemory : public testing::TestWithParam<Device> {
     out.fallbacks -= before_.fallbacks;
     return out;
   }
-  void expectCounts(std::uint64_t recordings, std::uint64_t replays, std::uint64_t fallbacks) const {
+  void expectCounts(std::uint64_t recordings, std::uint64_t replays,
+                    std::uint64_t fallbacks) const {
     const MemoryPlanStats now = stats();
     EXPECT_EQ(now.recordings, recordings);
     EXPECT_EQ(now.replays, replays) << now.lastFallback;
@@ -74,7 +75,8 @@ TEST_P(PlannedMemory, ReplaysTheRecordedIterationInOneArenaOfItsPeak) {
   for (int i = 3; i < 6; ++i) expectValue(i, iteration(4, i));
   expectCounts(1, 4, 0);
   EXPECT_EQ(memoryStats(device()).peakReserved, reserved) << "nothing but the arena was used";
-  EXPECT_NEAR(static_cast<double>(memoryStats(device()).peakActive - held), static_cast<double>(stats().bytes), 1024);
+  EXPECT_NEAR(static_cast<double>(memoryStats(device()).peakActive - held),
+              static_cast<double>(stats().bytes), 1024);
 }
 
 TEST_P(PlannedMemory, ABatchOfAnotherSizeIsServedByTheCacheAndThePlanStays) {
@@ -100,7 +102,8 @@ TEST_P(PlannedMemory, LeavingInTheMiddleKeepsWhatThePlanGaveOut) {
     const Tensor a = megabytes(2, 3);
     const Tensor b = megabytes(second, 5);
     const Tensor c = a + 1.0;
-    return device() == kCpu ? sum(a.slice(0, 0, 8)).item() + sum(b.slice(0, 0, 8)).item() + sum(c.slice(0, 0, 8)).item()
+    return device() == kCpu ? sum(a.slice(0, 0, 8)).item() + sum(b.slice(0, 0, 8)).item() +
+                                  sum(c.slice(0, 0, 8)).item()
                             : 0;
   };
   const double expected = odd(4);

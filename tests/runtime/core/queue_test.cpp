@@ -29,8 +29,9 @@ using testing::ThrowsMessage;
 TEST(Queue, ErrorsSurfaceAtTheNextWaitWithTheOperator) {
   const Tensor table = zeros({3, 2});
   const Tensor picked = embedding(table, fromVector<std::int64_t>({1, 7}, {2}));
-  EXPECT_THAT([] { synchronize(); },
-              ThrowsMessage<Error>(HasSubstr("embedding: index 7 is outside dimension 0 of [3,2]")));
+  EXPECT_THAT(
+      [] { synchronize(); },
+      ThrowsMessage<Error>(HasSubstr("embedding: index 7 is outside dimension 0 of [3,2]")));
   EXPECT_NO_THROW(synchronize()) << "it is reported once";
 }
 
@@ -145,10 +146,12 @@ struct Outcome {
   std::string text;
 };
 
-/// The outcome of another process of this program, which runs some of its tests with these variables.
+/// The outcome of another process of this program, which runs some of its tests with these
+/// variables.
 Outcome inAProcess(const std::string& variables, const std::string& tests) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  FILE* pipe = ::popen((variables + " '" + self + "' --gtest_filter='" + tests + "' 2>&1").c_str(), "r");
+  FILE* pipe =
+      ::popen((variables + " '" + self + "' --gtest_filter='" + tests + "' 2>&1").c_str(), "r");
   Outcome outcome{-1, ""};
   for (int c = 0; (c = std::fgetc(pipe)) != EOF;) outcome.text += static_cast<char>(c);
   outcome.status = ::pclose(pipe);
@@ -188,22 +191,26 @@ TEST(Queue, TellsAtTheEndOfTheProgramOfAnErrorThatNobodyWaitedFor) {
     return;
   }
   const Outcome left = inAProcess("LACUNA_SYNC=0 LACUNA_TEST_LEAVES=1", "Queue.TellsAtTheEnd*");
-  EXPECT_THAT(left.text, HasSubstr("lacuna: an operator failed after the last wait for its queue: embedding: index 7 "
-                                   "is outside dimension 0 of [3,2]\n"));
-  const Outcome waited = inAProcess("LACUNA_SYNC=0", "Queue.ErrorsSurfaceAtTheNextWaitWithTheOperator");
+  EXPECT_THAT(left.text, HasSubstr("lacuna: an operator failed after the last wait for its queue: "
+                                   "embedding: index 7 is outside dimension 0 of [3,2]\n"));
+  const Outcome waited =
+      inAProcess("LACUNA_SYNC=0", "Queue.ErrorsSurfaceAtTheNextWaitWithTheOperator");
   EXPECT_THAT(waited.text, testing::Not(HasSubstr("lacuna:")));
 }
 
 TEST(Queue, RefusesNumbersOfThreadsThatAreNone) {
   for (const std::string sync : {"0", "1"}) {
     const auto withThreads = [&](const std::string& threads) {
-      return inAProcess("LACUNA_SYNC=" + sync + " LACUNA_THREADS=" + threads, "Queue.KeepsTheOrder*");
+      return inAProcess("LACUNA_SYNC=" + sync + " LACUNA_THREADS=" + threads,
+                        "Queue.KeepsTheOrder*");
     };
     for (const char* wrong : {"abc", "0", "-1", "2x", "5000", "99999999999"}) {
       const Outcome outcome = withThreads(wrong);
       EXPECT_NE(outcome.status, 0) << wrong;
-      EXPECT_THAT(outcome.text, HasSubstr("LACUNA_THREADS: '" + std::string(wrong) + "' is no number of threads"));
-      EXPECT_THAT(outcome.text, HasSubstr("1 FAILED TEST")) << "an error, not the end of the program";
+      EXPECT_THAT(outcome.text, HasSubstr("LACUNA_THREADS: '" + std::string(wrong) +
+                                          "' is no number of threads"));
+      EXPECT_THAT(outcome.text, HasSubstr("1 FAILED TEST"))
+          << "an error, not the end of the program";
     }
     for (const char* right : {"1", "2", "''"}) EXPECT_EQ(withThreads(right).status, 0) << right;
   }
@@ -213,11 +220,13 @@ TEST(Queue, TakesNothingBut0And1ForItsSwitch) {
   for (const char* wrong : {"maybe", "on", "2", "01"}) {
     const Outcome outcome = inAProcess("LACUNA_SYNC=" + std::string(wrong), "Queue.KeepsTheOrder*");
     EXPECT_NE(outcome.status, 0) << wrong;
-    EXPECT_THAT(outcome.text, HasSubstr("LACUNA_SYNC: '" + std::string(wrong) + "' is neither 0 nor 1"));
+    EXPECT_THAT(outcome.text,
+                HasSubstr("LACUNA_SYNC: '" + std::string(wrong) + "' is neither 0 nor 1"));
     EXPECT_THAT(outcome.text, HasSubstr("1 FAILED TEST")) << "an error, not the end of the program";
   }
   for (const char* right : {"0", "1", "''"})
-    EXPECT_EQ(inAProcess("LACUNA_SYNC=" + std::string(right), "Queue.KeepsTheOrder*").status, 0) << right;
+    EXPECT_EQ(inAProcess("LACUNA_SYNC=" + std::string(right), "Queue.KeepsTheOrder*").status, 0)
+        << right;
 }
 
 TEST(Profile, ListsOperatorsWithMemoryAndCalls) {
@@ -232,7 +241,8 @@ TEST(Profile, ListsOperatorsWithMemoryAndCalls) {
   EXPECT_EQ(table.rows[0].selfCpuMemory, 3 * 256 * 256 * 4);
   EXPECT_GT(table.rows[0].deviceNs, 0);
   EXPECT_THAT(table.toString(), HasSubstr("Self CPU Mem"));
-  const ProfileTable grouped = profile([&] { (void)(x + x.slice(0, 0, 1)); }, {.groupByShape = true});
+  const ProfileTable grouped =
+      profile([&] { (void)(x + x.slice(0, 0, 1)); }, {.groupByShape = true});
   EXPECT_EQ(grouped.rows.at(0).shapes, "f32[256,256] f32[1,256]");
 }
 
@@ -261,15 +271,17 @@ TEST(Profile, TellsWhatAnOperatorDoesItselfFromWhatThoseInItDo) {
 
 TEST(Profile, IsSortedByEachOfItsColumns) {
   ProfileTable table;
-  table.rows = {
-      {"b", "", 3, 10, 5, 7, -4, 9, 1, 8}, {"c", "", 1, 30, 1, 8, 6, 2, 2, 9}, {"a", "", 2, 20, 9, 6, 5, 4, 3, 7}};
+  table.rows = {{"b", "", 3, 10, 5, 7, -4, 9, 1, 8},
+                {"c", "", 1, 30, 1, 8, 6, 2, 2, 9},
+                {"a", "", 2, 20, 9, 6, 5, 4, 3, 7}};
   const auto order = [&](ProfileSort by) {
     table.sort(by);
     std::string names;
     for (const ProfileRow& row : table.rows) names += row.name;
     const std::string text = table.toString(by, 1);
     EXPECT_NE(text.find("\n" + table.rows[0].name + " "), std::string::npos) << text;
-    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << "a head and as many rows as were asked for";
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2)
+        << "a head and as many rows as were asked for";
     return names;
   };
   EXPECT_EQ(order(ProfileSort::Calls), "bac");
@@ -290,7 +302,8 @@ TEST(Profile, TellsMemoryOfTheCpuFromThatOfAnotherDevice) {
     Tensor kept;
     const ProfileTable table = profile([&] { kept = softmax(scores, 1) * 2.0; });
     const auto row = std::ranges::find(table.rows, "softmax", &ProfileRow::name);
-    EXPECT_EQ(table.toString().find("Self Device Mem") != std::string::npos, device == kMeta) << table.toString();
+    EXPECT_EQ(table.toString().find("Self Device Mem") != std::string::npos, device == kMeta)
+        << table.toString();
     return *row;
   };
   const ProfileRow onCpu = rowOf(kCpu);

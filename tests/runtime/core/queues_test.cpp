@@ -61,7 +61,9 @@ TEST_F(Queues, AThreadEnqueuesToTheQueueOfItsScope) {
     {
       const QueueScope inner(kThird);
       EXPECT_EQ(currentQueue(), kThird);
-      std::thread([] { EXPECT_EQ(currentQueue(), Queue{}) << "another thread has its own"; }).join();
+      std::thread([] {
+        EXPECT_EQ(currentQueue(), Queue{}) << "another thread has its own";
+      }).join();
     }
     EXPECT_EQ(currentQueue(), kSecond);
   }
@@ -80,13 +82,18 @@ TEST_F(Queues, RefusesQueuesThatNoDeviceHas) {
         const QueueScope scope({kCpu, kMostQueues});
       },
       ThrowsMessage<Error>(HasSubstr("there is no queue 32; a device has queues 0 to 31")));
-  EXPECT_THAT([] { const QueueScope scope({kCpu, -1}); }, ThrowsMessage<Error>(HasSubstr("there is no queue -1")));
+  EXPECT_THAT(
+      [] {
+        const QueueScope scope({kCpu, -1});
+      },
+      ThrowsMessage<Error>(HasSubstr("there is no queue -1")));
   EXPECT_THAT(
       [] {
         (void)Event({{DeviceType::Cuda, 1}, 0});
       },
       ThrowsMessage<Error>(HasSubstr("this build has no queues of cuda:1")));
-  EXPECT_THAT([] { (void)currentQueue(kMeta); }, ThrowsMessage<Error>(HasSubstr("no queues of meta")));
+  EXPECT_THAT([] { (void)currentQueue(kMeta); },
+              ThrowsMessage<Error>(HasSubstr("no queues of meta")));
 }
 
 TEST_F(Queues, EventsPassWhenAllBeforeThemHasRun) {
@@ -309,7 +316,8 @@ TEST_F(Queues, ErrorsSurfaceAtTheNextWaitForTheirQueue) {
     (void)embedding(zeros({3, 2}), fromVector<std::int64_t>({1, 7}, {2}));
   }
   EXPECT_NO_THROW(synchronize(Queue{}));
-  EXPECT_THAT([] { synchronize(kSecond); }, ThrowsMessage<Error>(HasSubstr("index 7 is outside dimension 0")));
+  EXPECT_THAT([] { synchronize(kSecond); },
+              ThrowsMessage<Error>(HasSubstr("index 7 is outside dimension 0")));
   EXPECT_NO_THROW(synchronize());
 }
 
@@ -318,7 +326,8 @@ TEST_F(Queues, AWaitForAllThrowsTheErrorOfAny) {
     const QueueScope scope(kThird);
     (void)embedding(zeros({3, 2}), fromVector<std::int64_t>({1, 7}, {2}));
   }
-  EXPECT_THAT([] { synchronize(); }, ThrowsMessage<Error>(HasSubstr("index 7 is outside dimension 0")));
+  EXPECT_THAT([] { synchronize(); },
+              ThrowsMessage<Error>(HasSubstr("index 7 is outside dimension 0")));
 }
 
 TEST_F(Queues, AForkFindsBusyQueuesDoneAndLeavesNoLockBehind) {
@@ -353,7 +362,11 @@ TEST_F(Queues, AForkFindsBusyQueuesDoneAndLeavesNoLockBehind) {
 
 TEST(Launch, OnADeviceThatTheBuildCannotRunIsAnError) {
   const Device cuda{DeviceType::Cuda, 0};
-  EXPECT_THAT([&] { (void)zeros({3}, {DType::F32, cuda}); }, ThrowsMessage<Error>(HasSubstr("CUDA")));
+  EXPECT_THAT(
+      [&] {
+        (void)zeros({3}, {DType::F32, cuda});
+      },
+      ThrowsMessage<Error>(HasSubstr("CUDA")));
   const Device second{DeviceType::Cpu, 1};
   EXPECT_THAT(
       [&] {

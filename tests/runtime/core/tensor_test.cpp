@@ -34,21 +34,40 @@ TEST(Tensor, ViewsShareMemoryAndFollowStrides) {
 }
 
 TEST(Tensor, AViewThatNeedsACopyIsRefused) {
-  EXPECT_THAT([] { (void)counting({2, 3}).t().view({6}); }, ThrowsMessage<Error>(HasSubstr("use reshape()")));
-  EXPECT_THAT([] { (void)counting({2, 3}).view({4}); }, ThrowsMessage<Error>(HasSubstr("[2,3] cannot be seen as [4]")));
+  EXPECT_THAT(
+      [] {
+        (void)counting({2, 3}).t().view({6});
+      },
+      ThrowsMessage<Error>(HasSubstr("use reshape()")));
+  EXPECT_THAT(
+      [] {
+        (void)counting({2, 3}).view({4});
+      },
+      ThrowsMessage<Error>(HasSubstr("[2,3] cannot be seen as [4]")));
 }
 
 TEST(Tensor, SizesThatMeanNothingAreRefused) {
   const Tensor x = counting({2, 3, 4});
   EXPECT_THAT([&] { (void)x.view({-1, -1}); }, ThrowsMessage<Error>(HasSubstr("one may be -1")));
-  EXPECT_THAT([&] { (void)x.reshape({2, -1, -1}); }, ThrowsMessage<Error>(HasSubstr("one may be -1")));
-  EXPECT_THAT([&] { (void)x.reshape({-2, -12}); }, ThrowsMessage<Error>(HasSubstr("none negative")));
-  EXPECT_THAT([] { (void)ones({1}).expand({-5}); }, ThrowsMessage<Error>(HasSubstr("does not stretch")));
-  EXPECT_THAT([&] { (void)x.flatten(2, 1); }, ThrowsMessage<Error>(HasSubstr("dimension 2 comes after dimension 1")));
+  EXPECT_THAT(
+      [&] {
+        (void)x.reshape({2, -1, -1});
+      },
+      ThrowsMessage<Error>(HasSubstr("one may be -1")));
+  EXPECT_THAT(
+      [&] {
+        (void)x.reshape({-2, -12});
+      },
+      ThrowsMessage<Error>(HasSubstr("none negative")));
+  EXPECT_THAT([] { (void)ones({1}).expand({-5}); },
+              ThrowsMessage<Error>(HasSubstr("does not stretch")));
+  EXPECT_THAT([&] { (void)x.flatten(2, 1); },
+              ThrowsMessage<Error>(HasSubstr("dimension 2 comes after dimension 1")));
 }
 
 TEST(Tensor, CountsBelowZeroAreRefusedByTheirOperator) {
-  EXPECT_THAT([] { (void)randperm(-1); }, ThrowsMessage<Error>(HasSubstr("randperm: of -1 numbers")));
+  EXPECT_THAT([] { (void)randperm(-1); },
+              ThrowsMessage<Error>(HasSubstr("randperm: of -1 numbers")));
   EXPECT_THAT([] { (void)arange(-1); }, ThrowsMessage<Error>(HasSubstr("arange: of -1 numbers")));
   EXPECT_EQ(randperm(0).numel(), 0);
   EXPECT_THAT(randperm(4).toVector<std::int64_t>(), testing::UnorderedElementsAre(0, 1, 2, 3));
@@ -65,7 +84,8 @@ TEST(Tensor, ASliceStepsAsFarAsANumberReaches) {
 
 TEST(Tensor, GoesToMetaOnlyWithoutAHistory) {
   const Tensor x = ones({2}).setRequiresGrad();
-  EXPECT_THAT([&] { (void)(x * 2.0).to(kMeta); }, ThrowsMessage<Error>(HasSubstr("to: no gradient comes back")));
+  EXPECT_THAT([&] { (void)(x * 2.0).to(kMeta); },
+              ThrowsMessage<Error>(HasSubstr("to: no gradient comes back")));
   EXPECT_EQ(x.detach().to(kMeta).shape(), Shape({2}));
   const NoGrad guard;
   EXPECT_TRUE(x.to(kMeta).isMeta());
@@ -73,7 +93,9 @@ TEST(Tensor, GoesToMetaOnlyWithoutAHistory) {
 
 TEST(Tensor, SizesBeyondAnyMemoryAreRefused) {
   const std::int64_t half = std::int64_t{1} << 32;
-  const auto tooLarge = [](const auto& use) { EXPECT_THAT(use, ThrowsMessage<Error>(HasSubstr("is too large"))); };
+  const auto tooLarge = [](const auto& use) {
+    EXPECT_THAT(use, ThrowsMessage<Error>(HasSubstr("is too large")));
+  };
   tooLarge([&] { (void)empty({half << 30, 64}); });
   tooLarge([&] { (void)empty({half, half}, {DType::U8, kMeta}); });
   tooLarge([&] { (void)empty({half << 29}); });
@@ -109,7 +131,9 @@ TEST(Tensor, InPlaceOperatorsReadWhatTheyOverwriteFirst) {
   Tensor scaled = counting({4});
   scaled.mul_(scaled.slice(0, 2, 3));
   EXPECT_THAT(scaled.toVector<double>(), ElementsAre(0, 2, 4, 6));
-  const auto refused = [](const auto& change) { EXPECT_THAT(change, ThrowsMessage<Error>(HasSubstr("share memory"))); };
+  const auto refused = [](const auto& change) {
+    EXPECT_THAT(change, ThrowsMessage<Error>(HasSubstr("share memory")));
+  };
   refused([] { zeros({1}).expand({4}).add_(ones({4})); });
   refused([] { zeros({1}).expand({4}).copy_(ones({4})); });
   refused([] { ones({1}).expand({4}).mul_(2.0); });
@@ -157,7 +181,8 @@ TEST(Tensor, ConvertsHalfTypes) {
 double valueOf(std::uint16_t bits) {
   const int exponent = bits >> 10 & 31;
   const double digits = bits & 1023;
-  const double magnitude = exponent == 0 ? std::ldexp(digits, -24) : std::ldexp(1024 + digits, exponent - 25);
+  const double magnitude =
+      exponent == 0 ? std::ldexp(digits, -24) : std::ldexp(1024 + digits, exponent - 25);
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
@@ -195,15 +220,18 @@ TEST(Tensor, MisuseNamesTheOperatorAndTheShapes) {
         (void)(zeros({2}) + zeros({2}, {DType::F32, kMeta}));
       },
       ThrowsMessage<Error>(HasSubstr("add: one tensor is on cpu, the other on meta")));
-  EXPECT_THAT([] { (void)exp(arange(3)); }, ThrowsMessage<Error>(HasSubstr("exp: needs a floating type, not i64")));
+  EXPECT_THAT([] { (void)exp(arange(3)); },
+              ThrowsMessage<Error>(HasSubstr("exp: needs a floating type, not i64")));
   EXPECT_THAT([] { (void)Tensor().shape(); }, ThrowsMessage<Error>(HasSubstr("not defined")));
-  EXPECT_THAT([] { (void)zeros({2}).item(); }, ThrowsMessage<Error>(HasSubstr("item: the tensor [2]")));
+  EXPECT_THAT([] { (void)zeros({2}).item(); },
+              ThrowsMessage<Error>(HasSubstr("item: the tensor [2]")));
 }
 
 TEST(Tensor, WithoutDimensionsHasNoSizeOfOne) {
   EXPECT_THAT([] { (void)scalar(1).size(0); },
               ThrowsMessage<Error>(HasSubstr("size: dimension 0 of [], which has none")));
-  EXPECT_THAT([] { (void)scalar(1).select(-1, 0); }, ThrowsMessage<Error>(HasSubstr("select: a tensor without")));
+  EXPECT_THAT([] { (void)scalar(1).select(-1, 0); },
+              ThrowsMessage<Error>(HasSubstr("select: a tensor without")));
   EXPECT_THROW((void)split(scalar(1), 1, 0), Error);
 }
 
@@ -255,7 +283,8 @@ TEST(Tensor, DevicesAreNotMixed) {
                                           ones({2, 2}).setRequiresGrad().backward(far);
                                         }};
   for (const auto& use : uses)
-    EXPECT_THAT(use, ThrowsMessage<Error>(testing::AllOf(HasSubstr("is on "), HasSubstr("meta"), HasSubstr("cpu"))));
+    EXPECT_THAT(use, ThrowsMessage<Error>(
+                         testing::AllOf(HasSubstr("is on "), HasSubstr("meta"), HasSubstr("cpu"))));
 }
 
 TEST(Tensor, RandomNumbersFollowTheSeedAlone) {
@@ -265,7 +294,8 @@ TEST(Tensor, RandomNumbersFollowTheSeedAlone) {
   manualSeed(3);
   EXPECT_EQ(randn({1000}).toVector<float>(), first);
   EXPECT_NE(first, second);
-  // Element i depends on seed, draw and i, so a prefix of a longer draw (cut among threads) is the same.
+  // Element i depends on seed, draw and i, so a prefix of a longer draw (cut among threads) is the
+  // same.
   manualSeed(3);
   const auto longer = randn({50000}).toVector<float>();
   EXPECT_TRUE(std::equal(first.begin(), first.end(), longer.begin()));
@@ -312,7 +342,8 @@ TEST(Tensor, ReductionsOfAnyDimensions) {
   EXPECT_THAT(max(x.permute({2, 0, 1}), {0, 1}).toVector<double>(), ElementsAre(15, 19, 23));
   EXPECT_EQ(mean(x, {1}, true).shape(), (Shape{2, 1, 4}));
   EXPECT_THAT(argmax(x, 1).toVector<std::int64_t>(), ElementsAre(2, 2, 2, 2, 2, 2, 2, 2));
-  EXPECT_THAT([] { (void)max(zeros({0})); }, ThrowsMessage<Error>(HasSubstr("max: of no elements")));
+  EXPECT_THAT([] { (void)max(zeros({0})); },
+              ThrowsMessage<Error>(HasSubstr("max: of no elements")));
 }
 
 TEST(Tensor, WithoutDimensionsHasNoneToIndex) {
@@ -324,8 +355,13 @@ TEST(Tensor, WithoutDimensionsHasNoneToIndex) {
                                         [&] { (void)indexSelect(x, 0, first.view({1})); },
                                         [&] { (void)argmax(x, 0); },
                                         [&] { (void)split(x, 1, 0); }};
-  for (const auto& use : uses) EXPECT_THAT(use, ThrowsMessage<Error>(HasSubstr("a tensor without dimensions")));
-  EXPECT_THAT([&] { (void)concat({x, x}, 0); }, ThrowsMessage<Error>(HasSubstr("concat: tensors without dimensions")));
+  for (const auto& use : uses)
+    EXPECT_THAT(use, ThrowsMessage<Error>(HasSubstr("a tensor without dimensions")));
+  EXPECT_THAT(
+      [&] {
+        (void)concat({x, x}, 0);
+      },
+      ThrowsMessage<Error>(HasSubstr("concat: tensors without dimensions")));
 }
 
 TEST(Tensor, PicksAndPlaces) {
@@ -336,7 +372,8 @@ TEST(Tensor, PicksAndPlaces) {
   EXPECT_THAT(gather(x, 1, at).toVector<double>(), ElementsAre(1, 2, 5));
   EXPECT_THAT(scatterAdd(zerosLike(x), 1, at, ones({3, 1}, {DType::F64})).toVector<double>(),
               ElementsAre(0, 1, 1, 0, 0, 1));
-  EXPECT_THAT(concat({x, x.slice(1, 0, 1)}, 1).toVector<double>(), ElementsAre(0, 1, 0, 2, 3, 2, 4, 5, 4));
+  EXPECT_THAT(concat({x, x.slice(1, 0, 1)}, 1).toVector<double>(),
+              ElementsAre(0, 1, 0, 2, 3, 2, 4, 5, 4));
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ WorkerContext anyContext() {
 }
 
 TEST(TensorDataset, GivesRowsOfEachTensor) {
-  const TensorDataset data({fromVector<float>({1, 2, 3, 4, 5, 6}, {3, 2}), fromVector<std::int64_t>({7, 8, 9}, {3})});
+  const TensorDataset data(
+      {fromVector<float>({1, 2, 3, 4, 5, 6}, {3, 2}), fromVector<std::int64_t>({7, 8, 9}, {3})});
   WorkerContext context = anyContext();
   const Example example = data.get(1, context);
   EXPECT_THAT(example[0].toVector<float>(), ElementsAre(3, 4));
@@ -48,15 +49,22 @@ TEST(TensorDataset, NamesAnExampleThatItDoesNotHave) {
   WorkerContext context = anyContext();
   EXPECT_THAT(messageOf([&] { (void)data.get(3, context); }), HasSubstr("no example 3 among 3"));
   const std::vector<std::size_t> indices{0, static_cast<std::size_t>(-1)};
-  EXPECT_THAT(messageOf([&] { (void)data.getBatch(indices, context); }), HasSubstr("no example 18446744073709551615"));
+  EXPECT_THAT(messageOf([&] { (void)data.getBatch(indices, context); }),
+              HasSubstr("no example 18446744073709551615"));
 }
 
 TEST(TensorDataset, RefusesTensorsWithoutElements) {
-  EXPECT_THAT(messageOf([] { TensorDataset({zeros({3, 2}, {DType::F32, kMeta})}); }), HasSubstr("meta"));
+  EXPECT_THAT(messageOf([] {
+                TensorDataset({zeros({3, 2}, {DType::F32, kMeta})});
+              }),
+              HasSubstr("meta"));
 }
 
 TEST(StackExamples, RefusesTensorsWithoutElements) {
-  EXPECT_THAT(messageOf([] { (void)stackExamples({{zeros({2}, {DType::F32, kMeta})}}); }), HasSubstr("meta"));
+  EXPECT_THAT(messageOf([] {
+                (void)stackExamples({{zeros({2}, {DType::F32, kMeta})}});
+              }),
+              HasSubstr("meta"));
 }
 
 TEST(StackExamples, NamesTheExampleThatDoesNotFit) {
@@ -72,7 +80,9 @@ TEST(StackExamples, NamesTheExampleThatHasMoreOrFewerFields) {
   const Example one{emptyHost({2}, DType::F32)};
   for (const bool fewer : {false, true}) {
     const std::vector<Example> examples{fewer ? one : none, fewer ? one : none, fewer ? none : one};
-    EXPECT_THAT(messageOf([&] { (void)stackExamples(examples); }), HasSubstr("collate: example 2 has ")) << fewer;
+    EXPECT_THAT(messageOf([&] { (void)stackExamples(examples); }),
+                HasSubstr("collate: example 2 has "))
+        << fewer;
   }
 }
 
@@ -98,12 +108,16 @@ TEST_F(RecordFile, NamesARecordThatItDoesNotHold) {
   write("1234");
   const RecordFileDataset data(path_, {{{2}, DType::U8}});
   WorkerContext context = anyContext();
-  EXPECT_THAT(messageOf([&] { (void)data.get(2, context); }), HasSubstr("no record 2 among the 2 of " + path_));
+  EXPECT_THAT(messageOf([&] { (void)data.get(2, context); }),
+              HasSubstr("no record 2 among the 2 of " + path_));
 }
 
 TEST_F(RecordFile, RefusesAFileThatEndsWithinARecord) {
   write("12345");
-  EXPECT_THAT(messageOf([&] { RecordFileDataset(path_, {{{2}, DType::U8}}); }), HasSubstr("has 5 bytes"));
+  EXPECT_THAT(messageOf([&] {
+                RecordFileDataset(path_, {{{2}, DType::U8}});
+              }),
+              HasSubstr("has 5 bytes"));
 }
 
 TEST_F(RecordFile, SaysWhichFileIsMissing) {
@@ -153,7 +167,8 @@ TEST(DistributedSampler, RefusesARankOutsideTheJob) {
 
 TEST(SampleRandom, RefusesToPickFromNothing) {
   SampleRandom random(1);
-  EXPECT_THAT(messageOf([&] { (void)random.below(0); }), HasSubstr("SampleRandom: no number is below 0"));
+  EXPECT_THAT(messageOf([&] { (void)random.below(0); }),
+              HasSubstr("SampleRandom: no number is below 0"));
 }
 
 TEST(SampleRandom, IsUniformEnoughToPickEveryValue) {

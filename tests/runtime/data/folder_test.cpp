@@ -30,7 +30,9 @@ class Folder : public testing::Test {
   }
   /// Examples are {number of bytes, label}.
   [[nodiscard]] FolderDataset open() const {
-    return {folder_, {".txt"}, [](const FolderItem& item, std::span<const std::uint8_t> bytes, WorkerContext&) {
+    return {folder_,
+            {".txt"},
+            [](const FolderItem& item, std::span<const std::uint8_t> bytes, WorkerContext&) {
               const std::int64_t values[] = {static_cast<std::int64_t>(bytes.size()), item.label};
               Tensor out = emptyHost({2}, DType::I64);
               std::memcpy(out.data(), values, sizeof values);
@@ -61,7 +63,8 @@ TEST_F(Folder, GivesFilesByClassInTheOrderOfTheirNames) {
 TEST_F(Folder, SaysWhatIsMissing) {
   EXPECT_THAT([&] { (void)open(); }, ThrowsMessage<Error>(HasSubstr("has no folders")));
   write("cat/notes.md", "");
-  EXPECT_THAT([&] { (void)open(); }, ThrowsMessage<Error>(HasSubstr("cat has no files of the kinds .txt")));
+  EXPECT_THAT([&] { (void)open(); },
+              ThrowsMessage<Error>(HasSubstr("cat has no files of the kinds .txt")));
   std::filesystem::remove_all(folder_);
   EXPECT_THAT([&] { (void)open(); }, ThrowsMessage<Error>(HasSubstr("cannot list")));
 }
@@ -70,7 +73,8 @@ TEST_F(Folder, NamesAnExampleThatItDoesNotHave) {
   write("cat/a.txt", "a");
   const FolderDataset dataset = open();
   WorkerContext context(0, -1, 0, 1, nullptr);
-  EXPECT_THAT([&] { (void)dataset.get(1, context); }, ThrowsMessage<Error>(HasSubstr("no example 1 among 1")));
+  EXPECT_THAT([&] { (void)dataset.get(1, context); },
+              ThrowsMessage<Error>(HasSubstr("no example 1 among 1")));
 }
 
 TEST_F(Folder, NamesAFileThatIsGone) {
@@ -94,13 +98,16 @@ TEST_F(Folder, NamesWhatCannotBeReadAsAFile) {
   write("cat/a.txt", "a");
   const auto path = folder_ / "cat/b.txt";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  EXPECT_THAT([&] { (void)open(); }, ThrowsMessage<Error>(HasSubstr("cat/b.txt is neither a file nor a folder")));
+  EXPECT_THAT([&] { (void)open(); },
+              ThrowsMessage<Error>(HasSubstr("cat/b.txt is neither a file nor a folder")));
   std::filesystem::remove(path);
   std::filesystem::create_symlink("nowhere", path);
-  EXPECT_THAT([&] { (void)open(); }, ThrowsMessage<Error>(HasSubstr("cat/b.txt is a link that leads nowhere")));
+  EXPECT_THAT([&] { (void)open(); },
+              ThrowsMessage<Error>(HasSubstr("cat/b.txt is a link that leads nowhere")));
   std::filesystem::remove(path);
   std::filesystem::create_symlink("dog", folder_ / "dog");
-  EXPECT_THAT([&] { (void)open(); }, ThrowsMessage<Error>(HasSubstr("/dog: Too many levels of symbolic links")));
+  EXPECT_THAT([&] { (void)open(); },
+              ThrowsMessage<Error>(HasSubstr("/dog: Too many levels of symbolic links")));
 }
 
 TEST_F(Folder, NamesAFileThatBecameSomethingElse) {

@@ -42,24 +42,30 @@ void PrintTo(const Mode& mode, std::ostream* out) {
   *out << mode.name;
 }
 constexpr Mode kModes[] = {
-    {"Serial", 0, WorkerKind::Thread, false},       {"Threads", 3, WorkerKind::Thread, false},
-    {"Processes", 3, WorkerKind::Process, false},   {"SerialStaged", 0, WorkerKind::Thread, true},
-    {"ThreadsStaged", 3, WorkerKind::Thread, true}, {"ProcessesStaged", 3, WorkerKind::Process, true},
+    {"Serial", 0, WorkerKind::Thread, false},
+    {"Threads", 3, WorkerKind::Thread, false},
+    {"Processes", 3, WorkerKind::Process, false},
+    {"SerialStaged", 0, WorkerKind::Thread, true},
+    {"ThreadsStaged", 3, WorkerKind::Thread, true},
+    {"ProcessesStaged", 3, WorkerKind::Process, true},
 };
 
 std::size_t threadsNow() {
   namespace fs = std::filesystem;
-  return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator{}));
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator{}));
 }
 
 /// A thread that was joined is listed for a moment longer.
 bool onlyThreadsLeft(std::size_t count) {
   const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (threadsNow() != count && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+  while (threadsNow() != count && std::chrono::steady_clock::now() < patience)
+    std::this_thread::yield();
   return threadsNow() == count;
 }
 
-/// The device queue's thread starts with the first operator; here, so that thread counts can be compared.
+/// The device queue's thread starts with the first operator; here, so that thread counts can be
+/// compared.
 void startQueue() {
   (void)ones({1}).item();
 }
@@ -69,7 +75,8 @@ bool hasChildren() {
 }
 
 /// A dataset whose example i is the number i, made by a function.
-std::shared_ptr<Dataset> numbers(std::size_t size, std::function<void(std::size_t, WorkerContext&)> also = {}) {
+std::shared_ptr<Dataset> numbers(std::size_t size,
+                                 std::function<void(std::size_t, WorkerContext&)> also = {}) {
   return std::make_shared<FunctionDataset>(size, [also](std::size_t index, WorkerContext& context) {
     if (also) also(index, context);
     Tensor value = emptyHost({}, DType::I64);
@@ -229,7 +236,8 @@ TEST_P(Loader, RaisesAnErrorInItsTurnAndEndsTheEpochThere) {
     loader.start();
     EXPECT_THAT(nextOf(loader), ElementsAre(0, 1));
     EXPECT_THAT(nextOf(loader), ElementsAre(2, 3));
-    EXPECT_THAT(messageOf([&] { (void)loader.next(); }), HasSubstr("example 5: the picture is broken"));
+    EXPECT_THAT(messageOf([&] { (void)loader.next(); }),
+                HasSubstr("example 5: the picture is broken"));
     EXPECT_FALSE(loader.next().has_value());
     EXPECT_FALSE(loader.next().has_value());
   }
@@ -292,7 +300,8 @@ TEST_P(Loader, EndsCleanlyWithoutAnEpochAndInTheMiddleOfABatch) {
   const std::size_t before = threadsNow();
   { const DataLoader unused(numbers(100), options(1)); }
   {
-    DataLoader loader(numbers(100, [](std::size_t, WorkerContext&) { std::this_thread::yield(); }), options(4));
+    DataLoader loader(numbers(100, [](std::size_t, WorkerContext&) { std::this_thread::yield(); }),
+                      options(4));
     loader.start();
   }
   EXPECT_TRUE(onlyThreadsLeft(before));
@@ -328,17 +337,19 @@ TEST_P(Loader, StacksViewsByTheirElements) {
   const auto views = std::make_shared<FunctionDataset>(2, [](std::size_t i, WorkerContext&) {
     const Tensor matrix = matrixOf(i);
     const Tensor one = matrix.slice(0, 1, 2).slice(1, 2, 3);
-    return Example{matrix.transpose(0, 1), matrix.slice(1, 1, 3), matrix.slice(1, 0, 3, 2), one.expand({2, 3}),
-                   one.squeeze(0).expand({1 << 20})};
+    return Example{matrix.transpose(0, 1), matrix.slice(1, 1, 3), matrix.slice(1, 0, 3, 2),
+                   one.expand({2, 3}), one.squeeze(0).expand({1 << 20})};
   });
   DataLoader loader(views, options(2));
   loader.start();
   const Batch batch = *loader.next();
   EXPECT_EQ(batch[0].shape(), Shape({2, 3, 2}));
-  EXPECT_THAT(batch[0].toVector<std::int64_t>(), ElementsAre(0, 3, 1, 4, 2, 5, 10, 13, 11, 14, 12, 15));
+  EXPECT_THAT(batch[0].toVector<std::int64_t>(),
+              ElementsAre(0, 3, 1, 4, 2, 5, 10, 13, 11, 14, 12, 15));
   EXPECT_THAT(batch[1].toVector<std::int64_t>(), ElementsAre(1, 2, 4, 5, 11, 12, 14, 15));
   EXPECT_THAT(batch[2].toVector<std::int64_t>(), ElementsAre(0, 2, 3, 5, 10, 12, 13, 15));
-  EXPECT_THAT(batch[3].toVector<std::int64_t>(), ElementsAre(5, 5, 5, 5, 5, 5, 15, 15, 15, 15, 15, 15));
+  EXPECT_THAT(batch[3].toVector<std::int64_t>(),
+              ElementsAre(5, 5, 5, 5, 5, 5, 15, 15, 15, 15, 15, 15));
   EXPECT_THAT(batch[4].select(0, 1).toVector<std::int64_t>(), testing::Each(15));
 }
 
@@ -347,8 +358,8 @@ TEST_P(Loader, DeliversABatchThatIsAView) {
   chosen.collate = [](const std::vector<Example>& examples) {
     return Batch{examples[0][0].permute({1, 0}), examples[1][0].slice(1, 2, 3)};
   };
-  const auto matrices =
-      std::make_shared<FunctionDataset>(2, [](std::size_t i, WorkerContext&) { return Example{matrixOf(i)}; });
+  const auto matrices = std::make_shared<FunctionDataset>(
+      2, [](std::size_t i, WorkerContext&) { return Example{matrixOf(i)}; });
   DataLoader loader(matrices, chosen);
   loader.start();
   const Batch batch = *loader.next();
@@ -390,7 +401,8 @@ TEST_P(Loader, GivesEachOfSeveralPassesAnOrderOfItsOwn) {
 /// Asks in its second pass for one example more than there are.
 class GreedySampler : public Sampler {
  public:
-  [[nodiscard]] std::vector<std::size_t> order(std::size_t datasetSize, std::uint64_t epoch) const override {
+  [[nodiscard]] std::vector<std::size_t> order(std::size_t datasetSize,
+                                               std::uint64_t epoch) const override {
     return SequentialSampler().order(datasetSize + (epoch == 1 ? 1 : 0), epoch);
   }
 };
@@ -424,14 +436,16 @@ LoaderOptions hurried(WorkerKind kind, milliseconds timeout) {
   return options;
 }
 
-/// Expects `attempt` to report of a loader that waits so long that batch 3 is missing. One that is given less time than
-/// this machine takes over the batches before it is right to give up at one of those; the next is given more.
+/// Expects `attempt` to report of a loader that waits so long that batch 3 is missing. One that is
+/// given less time than this machine takes over the batches before it is right to give up at one of
+/// those; the next is given more.
 template <class Attempt>
 void expectBatch3Missing(Attempt&& attempt) {
   std::string message;
   for (const milliseconds timeout : {milliseconds(100), milliseconds(3000), milliseconds(30'000)}) {
     message = attempt(timeout);
-    const std::string wanted = "no batch for " + std::to_string(timeout.count()) + " ms while waiting for batch 3";
+    const std::string wanted =
+        "no batch for " + std::to_string(timeout.count()) + " ms while waiting for batch 3";
     if (message.find(wanted) != std::string::npos) return;
   }
   ADD_FAILURE() << message;
@@ -526,8 +540,10 @@ TEST(LoaderProcesses, AreReplacedWhenOneDiesBetweenEpochs) {
     ::kill(pid, SIGKILL);
     siginfo_t ended{};
     ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT), 0);
-    EXPECT_THAT(messageOf([&] { drain(loader); }), HasSubstr("was killed by signal 9")) << workers << " workers";
-    for (int epoch = 0; epoch < 2; ++epoch) EXPECT_EQ(drain(loader).size(), 8u) << workers << " workers";
+    EXPECT_THAT(messageOf([&] { drain(loader); }), HasSubstr("was killed by signal 9"))
+        << workers << " workers";
+    for (int epoch = 0; epoch < 2; ++epoch)
+      EXPECT_EQ(drain(loader).size(), 8u) << workers << " workers";
   }
   EXPECT_FALSE(hasChildren());
 }
@@ -598,10 +614,12 @@ TEST(LoaderProcesses, HoldNoSocketOfAnotherLoader) {
   EXPECT_THAT(drain(younger), testing::Each(alone));
 }
 
-/// The exit status of another process of this program that runs one of its tests with LACUNA_SYNC=1.
+/// The exit status of another process of this program that runs one of its tests with
+/// LACUNA_SYNC=1.
 int withoutTheQueue(const std::string& test) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  return std::system(("LACUNA_SYNC=1 LACUNA_THREADS=2 '" + self + "' --gtest_filter=" + test).c_str());
+  return std::system(
+      ("LACUNA_SYNC=1 LACUNA_THREADS=2 '" + self + "' --gtest_filter=" + test).c_str());
 }
 
 TEST(LoaderProcesses, StartWhileOtherThreadsUseTheRuntime) {
@@ -647,8 +665,10 @@ TEST(LoaderThreads, ThatCannotAllBeStartedAreAnError) {
     DataLoader loader(numbers(1), options);
     const std::string message = messageOf([&] { loader.start(); });
     std::fprintf(stderr, "%s\n", message.c_str());
-    ::_exit(message.find("of 10000 worker threads could be started: ") != std::string::npos && onlyThreadsLeft(1) ? 0
-                                                                                                                  : 1);
+    ::_exit(message.find("of 10000 worker threads could be started: ") != std::string::npos &&
+                    onlyThreadsLeft(1)
+                ? 0
+                : 1);
   }
   int status = -1;
   ::waitpid(child, &status, 0);
@@ -692,7 +712,8 @@ TEST(LoaderProcesses, EndWhereTheirMemoryEndsAndDoNotRunTheProgram) {
 /// A counter that worker processes share with their parent.
 class SharedCounter {
  public:
-  SharedCounter() : page_(::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+  SharedCounter()
+      : page_(::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
     if (page_ == MAP_FAILED) throw std::bad_alloc();
     value_ = new (page_) std::atomic<std::size_t>(0);
   }
@@ -708,7 +729,8 @@ class SharedCounter {
 };
 
 /// Examples that wait for each other: each ends only when all of its `together` have begun.
-std::shared_ptr<Dataset> meeting(std::size_t size, std::size_t together, const SharedCounter& begun) {
+std::shared_ptr<Dataset> meeting(std::size_t size, std::size_t together,
+                                 const SharedCounter& begun) {
   return numbers(size, [together, &count = *begun](std::size_t i, WorkerContext& context) {
     ++count;
     while (count < (i / together + 1) * together && !context.stopping()) std::this_thread::yield();
@@ -728,19 +750,22 @@ TEST(LoaderWorkers, WorkAtTheSameTime) {
   for (const WorkerKind kind : {WorkerKind::Thread, WorkerKind::Process}) {
     for (const unsigned workers : {1u, 2u, 4u}) {
       const SharedCounter begun;
-      DataLoader loader(meeting(5 * workers, workers, begun), oneAtATimeEach(workers, kind, milliseconds(100'000)));
+      DataLoader loader(meeting(5 * workers, workers, begun),
+                        oneAtATimeEach(workers, kind, milliseconds(100'000)));
       EXPECT_EQ(drain(loader).size(), 5 * workers);
     }
   }
 }
 
-/// Examples with a picture in f32 that is a view, a number in f64 and a label; also whole batches at once, if asked to.
+/// Examples with a picture in f32 that is a view, a number in f64 and a label; also whole batches
+/// at once, if asked to.
 class MixedDataset : public Dataset {
  public:
   explicit MixedDataset(bool whole) : whole_(whole) {}
   [[nodiscard]] std::size_t size() const override { return 7; }
   [[nodiscard]] Example get(std::size_t index, WorkerContext& /*context*/) const override {
-    Example out{emptyHost({3, 2}, DType::F32), emptyHost({}, DType::F64), emptyHost({}, DType::I64)};
+    Example out{emptyHost({3, 2}, DType::F32), emptyHost({}, DType::F64),
+                emptyHost({}, DType::I64)};
     auto* pixels = static_cast<float*>(out[0].data());
     for (int i = 0; i < 6; ++i) pixels[i] = static_cast<float>(index) + static_cast<float>(i) / 7;
     *static_cast<double*>(out[1].data()) = 1.0 / 3;
@@ -793,10 +818,12 @@ TEST_P(Loader, CarriesF32FieldsInAShorterTypeWhenAsked) {
   }
 }
 
-/// The count once it has come to `wanted` (or too much time has passed), and has had some time to go beyond.
+/// The count once it has come to `wanted` (or too much time has passed), and has had some time to
+/// go beyond.
 std::size_t settledAt(const SharedCounter& counter, std::size_t wanted) {
   const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (*counter < wanted && std::chrono::steady_clock::now() < patience) std::this_thread::sleep_for(milliseconds(1));
+  while (*counter < wanted && std::chrono::steady_clock::now() < patience)
+    std::this_thread::sleep_for(milliseconds(1));
   std::this_thread::sleep_for(milliseconds(20));
   return *counter;
 }
@@ -810,11 +837,13 @@ TEST_P(Loader, FetchesAheadAsFarAsConfigured) {
     DataLoader loader(numbers(1000, [&](std::size_t, WorkerContext&) { ++*fetched; }), own);
     loader.start();
     const std::size_t ahead = own.workers * prefetch;
-    EXPECT_EQ(settledAt(fetched, ahead * kBatch), ahead * kBatch) << "while the consumer stands still";
+    EXPECT_EQ(settledAt(fetched, ahead * kBatch), ahead * kBatch)
+        << "while the consumer stands still";
     std::vector<Batch> held;
     for (std::size_t taken = 1; taken <= 2; ++taken) {
       held.push_back(*loader.next());
-      EXPECT_EQ(settledAt(fetched, (ahead + taken) * kBatch), (ahead + taken) * kBatch) << taken << " taken";
+      EXPECT_EQ(settledAt(fetched, (ahead + taken) * kBatch), (ahead + taken) * kBatch)
+          << taken << " taken";
     }
   }
 }
@@ -850,8 +879,9 @@ TEST(LoaderTimeout, IsFollowedByAnEpochWithNewWorkers) {
 TEST(LoaderTimeout, IsForWorkersOnly) {
   LoaderOptions serial;
   serial.timeout = milliseconds(1);
-  DataLoader loader(numbers(2, [](std::size_t, WorkerContext&) { std::this_thread::sleep_for(milliseconds(3)); }),
-                    serial);
+  DataLoader loader(
+      numbers(2, [](std::size_t, WorkerContext&) { std::this_thread::sleep_for(milliseconds(3)); }),
+      serial);
   EXPECT_EQ(drain(loader).size(), 2u);
 }
 
@@ -866,11 +896,14 @@ TEST(LoaderMisuse, IsRefusedWithAReason) {
   EXPECT_THAT(messageOf([] { DataLoader(nullptr, {}); }), HasSubstr("no dataset"));
   LoaderOptions doubles;
   doubles.dtype = DType::F64;
-  EXPECT_THAT(messageOf([&] { DataLoader(numbers(1), doubles); }), HasSubstr("f32, f16 or bf16, not in f64"));
+  EXPECT_THAT(messageOf([&] { DataLoader(numbers(1), doubles); }),
+              HasSubstr("f32, f16 or bf16, not in f64"));
   EXPECT_THAT(refusal(0, 0, 2), HasSubstr("at least 1"));
   EXPECT_THAT(refusal(1, 2, 0), HasSubstr("prefetch"));
-  EXPECT_THAT(messageOf([] { (void)DataLoader(numbers(1), {}).next(); }), HasSubstr("without start()"));
-  EXPECT_THAT(messageOf([] { DataLoader(numbers(1), processes(1, milliseconds(-1))); }), HasSubstr("negative"));
+  EXPECT_THAT(messageOf([] { (void)DataLoader(numbers(1), {}).next(); }),
+              HasSubstr("without start()"));
+  EXPECT_THAT(messageOf([] { DataLoader(numbers(1), processes(1, milliseconds(-1))); }),
+              HasSubstr("negative"));
 }
 
 }  // namespace

@@ -12,8 +12,8 @@
 #include "lacuna/runtime/ops.h"
 #include "runtime/held.h"
 
-/// Staged batches: a buffer is never written while the consumer or the queue may still read it, nothing waits for ever,
-/// and the memory is used again.
+/// Staged batches: a buffer is never written while the consumer or the queue may still read it,
+/// nothing waits for ever, and the memory is used again.
 namespace lacuna::rt {
 namespace {
 
@@ -62,7 +62,8 @@ TEST_P(Staging, KeepsOrderAndValuesWhileItsBuffersAreUsedAgain) {
   EXPECT_EQ(loader.stagingStats().beside, 0U);
 }
 
-// Without the wait for the queue, workers would write later rows over those that the enqueued sums are yet to read.
+// Without the wait for the queue, workers would write later rows over those that the enqueued sums
+// are yet to read.
 TEST_P(Staging, ABufferIsNotFilledAgainBeforeTheQueueHasReadIt) {
   DataLoader loader(rows(24), options());
   std::vector<Tensor> means;
@@ -72,7 +73,8 @@ TEST_P(Staging, ABufferIsNotFilledAgainBeforeTheQueueHasReadIt) {
   std::atomic<int> delivered = 0;
   std::thread opener([&] {
     while (loader.stagingStats().waits == 0) std::this_thread::yield();
-    EXPECT_LE(delivered, static_cast<int>(slots())) << "the loader waits for the queue instead of running ahead";
+    EXPECT_LE(delivered, static_cast<int>(slots()))
+        << "the loader waits for the queue instead of running ahead";
     queue.letGo();
   });
   while (std::optional<Batch> batch = loader.next()) {
@@ -118,7 +120,8 @@ TEST_P(Staging, EndsWhileTheQueueStillReadsItsBuffers) {
     synchronize();
     queue.emplace();
     for (int i = 0; i < 2; ++i) means.push_back(mean((*loader.next())[0]));
-    // Threads that enqueued something, if only the release of an example, wait for the queue when they end.
+    // Threads that enqueued something, if only the release of an example, wait for the queue when
+    // they end.
     opener = std::thread([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       queue->letGo();
@@ -129,7 +132,8 @@ TEST_P(Staging, EndsWhileTheQueueStillReadsItsBuffers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Staging,
-                         testing::Values(StagedLoader::Serial, StagedLoader::Threads, StagedLoader::Processes),
+                         testing::Values(StagedLoader::Serial, StagedLoader::Threads,
+                                         StagedLoader::Processes),
                          [](const auto& info) {
                            return std::string(info.param == StagedLoader::Serial    ? "Serial"
                                               : info.param == StagedLoader::Threads ? "Threads"

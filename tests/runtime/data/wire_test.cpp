@@ -124,13 +124,15 @@ TEST(Wire, BatchesFollowEachOtherThroughBuffersThatGrow) {
   OutcomeReceiver receiver(stream.loader(), kSlots);
   for (std::uint64_t i = 0; i < 6; ++i) {
     const auto count = static_cast<std::int64_t>(i % 3 * 1000 * (i + 1));
-    ASSERT_TRUE(sender.send({i, {bytesOf(count, static_cast<std::uint8_t>(i)), bytesOf(3, 9)}, ""}));
+    ASSERT_TRUE(
+        sender.send({i, {bytesOf(count, static_cast<std::uint8_t>(i)), bytesOf(3, 9)}, ""}));
     if (i % 2 == 0) continue;  // two at a time
     for (const std::uint64_t ticket : {i - 1, i}) {
       LoaderOutcome outcome;
       ASSERT_EQ(receiver.receive(outcome), Received::Complete);
       EXPECT_EQ(outcome.ticket, ticket);
-      EXPECT_EQ(outcome.batch.at(0).numel(), static_cast<std::int64_t>(ticket % 3 * 1000 * (ticket + 1)));
+      EXPECT_EQ(outcome.batch.at(0).numel(),
+                static_cast<std::int64_t>(ticket % 3 * 1000 * (ticket + 1)));
       EXPECT_THAT(outcome.batch[0].toVector<std::uint8_t>(), testing::Each(ticket));
       EXPECT_THAT(outcome.batch[1].toVector<std::uint8_t>(), testing::ElementsAre(9, 9, 9));
     }
@@ -189,7 +191,8 @@ std::string bytesWithDims(std::array<std::int64_t, 2> dims) {
 TEST(Wire, ATensorLargerThanItsBufferIsRefusedBeforeMemoryIsTakenForIt) {
   constexpr std::int64_t kHuge = std::int64_t{1} << 32;
   const std::vector<std::array<std::int64_t, 2>> wrong{
-      {11, 1 << 20}, {kHuge, kHuge}, {kHuge, kHuge + 1}, {(kHuge << 30) + 1, 4}, {1 << 30, 16}, {-1, 13}, {11, -13}};
+      {11, 1 << 20}, {kHuge, kHuge}, {kHuge, kHuge + 1}, {(kHuge << 30) + 1, 4},
+      {1 << 30, 16}, {-1, 13},       {11, -13}};
   for (const auto& dims : wrong) {
     Stream stream;
     OutcomeReceiver receiver(stream.loader(), kSlots);
@@ -229,7 +232,8 @@ bool sleeps(pid_t thread) {
 TEST(Wire, BatchesAreSentAcrossSignals) {
   const Interruptions interruptions;
   Stream stream;
-  std::size_t ahead = 0;  // the socket is full, so that the sender waits with all of its message before it
+  std::size_t ahead =
+      0;  // the socket is full, so that the sender waits with all of its message before it
   for (const std::string junk(4096, 'j');;) {
     const ssize_t sent = ::send(stream.worker(), junk.data(), junk.size(), MSG_DONTWAIT);
     if (sent < 0) break;

@@ -22,8 +22,8 @@
 
 const bool tool::kTakesCompleteOperators = false;
 
-/// docs/nvtx-schema.md describes what the runtime reports, no more and no less: the page's tables next to what a tool
-/// hears.
+/// docs/nvtx-schema.md describes what the runtime reports, no more and no less: the page's tables
+/// next to what a tool hears.
 namespace lacuna::rt {
 namespace {
 
@@ -35,7 +35,8 @@ using Row = std::vector<std::string>;
 
 std::string trimmed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(' ');
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
+  return first == std::string::npos ? ""
+                                    : text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
 /// The body of the page's table whose first heading is `heading`.
@@ -102,8 +103,8 @@ void announceEverything() {
     sgd.step();
     (void)loss.item();
   }
-  for (const LoaderStage stage :
-       {LoaderStage::Fetch, LoaderStage::Decode, LoaderStage::Augment, LoaderStage::Collate, LoaderStage::Put}) {
+  for (const LoaderStage stage : {LoaderStage::Fetch, LoaderStage::Decode, LoaderStage::Augment,
+                                  LoaderStage::Collate, LoaderStage::Put}) {
     const LoaderScope scope(stage, loader, 0, 0);
   }
   loaderQueueDepth(loader, 3);
@@ -170,7 +171,9 @@ TEST_F(NvtxPage, DescribesEveryEventThatIsEmitted) {
     const bool known = std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
       return describes(row, event) && schemaOf(row[3]) == event.payload;
     });
-    if (!known) unknown.insert(event.form + " " + event.message + " [" + event.category + "] " + event.payload);
+    if (!known)
+      unknown.insert(event.form + " " + event.message + " [" + event.category + "] " +
+                     event.payload);
     EXPECT_TRUE(event.fits) << event.message;
   }
   EXPECT_THAT(unknown, ElementsAre());
@@ -180,8 +183,9 @@ TEST_F(NvtxPage, DescribesNothingThatIsNotEmitted) {
   const std::vector<tool::Event> events = tool::events();
   for (const Row& row : tableOf("event")) {
     if (row[1] == "counter") continue;
-    EXPECT_TRUE(std::any_of(events.begin(), events.end(), [&](const auto& event) { return describes(row, event); }))
-        << row[0];
+    EXPECT_TRUE(std::any_of(events.begin(), events.end(), [&](const auto& event) {
+      return describes(row, event);
+    })) << row[0];
     if (!row[0].starts_with("`")) continue;
     for (const std::string& name : quoted(row[0])) {
       EXPECT_TRUE(std::any_of(events.begin(), events.end(), [&](const auto& event) {
@@ -242,7 +246,8 @@ TEST_F(NvtxPage, ListsTheCounters) {
 
 TEST_F(NvtxPage, RangesThatBeginEnd) {
   std::int64_t open = 0;
-  for (const tool::Event& event : tool::events()) open += event.form == "push" ? 1 : event.form == "pop" ? -1 : 0;
+  for (const tool::Event& event : tool::events())
+    open += event.form == "push" ? 1 : event.form == "pop" ? -1 : 0;
   EXPECT_EQ(open, 0);
 }
 

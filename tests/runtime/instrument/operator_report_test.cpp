@@ -15,8 +15,8 @@ const bool tool::kTakesCompleteOperators = true;
 namespace lacuna::rt {
 namespace {
 
-/// The forms of what this thread reports while `body` runs: "complete", "open 1" (reported before it was over, with so
-/// many ranges open), "push", "pop", "mark".
+/// The forms of what this thread reports while `body` runs: "complete", "open 1" (reported before
+/// it was over, with so many ranges open), "push", "pop", "mark".
 template <class Body>
 std::vector<std::string> formsOf(const Body& body) {
   synchronize();
@@ -80,7 +80,8 @@ TEST_F(OperatorReport, AnOperatorBehindABusyQueueIsReportedWhileItIsOpen) {
   });
   // The queue may be idle again on a machine with time on its hands.
   const Forms last(forms.end() - 2, forms.end());
-  EXPECT_TRUE(last == (Forms{"open 1", "pop"}) || last.back() == "complete") << last[0] << " " << last[1];
+  EXPECT_TRUE(last == (Forms{"open 1", "pop"}) || last.back() == "complete")
+      << last[0] << " " << last[1];
 }
 
 TEST_F(OperatorReport, OnMetaTheRangeIsReportedAtItsEnd) {

@@ -55,7 +55,8 @@ Events ofSchema(const Events& events, const char* schema) {
 Events operators(const Events& events, const std::string& name) {
   Events some;
   for (const tool::Event& event : ofSchema(events, LACUNA_RT_OPERATOR_SCHEMA)) {
-    const bool inner = event.numbers.at("direction") == LACUNA_RT_DIRECTION_BACKWARD && !name.ends_with(".backward");
+    const bool inner = event.numbers.at("direction") == LACUNA_RT_DIRECTION_BACKWARD &&
+                       !name.ends_with(".backward");
     if (event.message == name && !inner) some.push_back(event);
   }
   return some;
@@ -94,20 +95,24 @@ struct Trained {
 TEST(OperatorPayload, LinksForwardAndBackwardAndNamesTheModuleInBoth) {
   Trained trained;
   const Events events = eventsOf([&] { trained.step(); });
-  for (const auto& [name, module] : {std::pair("linear", "net.0"), std::pair("tanh", "net.1"), std::pair("sum", "")}) {
+  for (const auto& [name, module] :
+       {std::pair("linear", "net.0"), std::pair("tanh", "net.1"), std::pair("sum", "")}) {
     const Events forward = operators(events, name);
     ASSERT_THAT(forward, SizeIs(1)) << name;
     const std::int64_t sequence = forward[0].numbers.at("sequence");
     EXPECT_NE(sequence, 0);
-    EXPECT_THAT(forward[0], AllOf(number("direction", LACUNA_RT_DIRECTION_FORWARD), text("module", module)));
+    EXPECT_THAT(forward[0],
+                AllOf(number("direction", LACUNA_RT_DIRECTION_FORWARD), text("module", module)));
     const Events backward = operators(events, std::string(name) + ".backward");
     ASSERT_THAT(backward, SizeIs(1)) << name;
-    EXPECT_THAT(backward[0], AllOf(number("sequence", sequence), number("direction", LACUNA_RT_DIRECTION_BACKWARD),
-                                   text("module", module)));
+    EXPECT_THAT(backward[0],
+                AllOf(number("sequence", sequence),
+                      number("direction", LACUNA_RT_DIRECTION_BACKWARD), text("module", module)));
   }
   const Events update = operators(events, "sgd");
   ASSERT_THAT(update, SizeIs(1));
-  EXPECT_THAT(update[0], AllOf(number("sequence", 0), number("direction", LACUNA_RT_DIRECTION_OPTIMIZER)));
+  EXPECT_THAT(update[0],
+              AllOf(number("sequence", 0), number("direction", LACUNA_RT_DIRECTION_OPTIMIZER)));
 }
 
 /// The messages of phases, and of marks with a double that value.
@@ -115,7 +120,8 @@ std::vector<std::string> phasesAndScales(const Events& events) {
   std::vector<std::string> all;
   for (const tool::Event& event : events) {
     if (event.category == "phase") all.push_back(event.message);
-    if (event.payload == "double") all.push_back(event.message + " " + std::to_string(static_cast<int>(event.value)));
+    if (event.payload == "double")
+      all.push_back(event.message + " " + std::to_string(static_cast<int>(event.value)));
   }
   return all;
 }
@@ -138,8 +144,9 @@ TEST(GradScalerEvents, NameTheFactorAndTheStepThatIsSkipped) {
     step(1);
   });
   EXPECT_THAT(phasesAndScales(events),
-              testing::ElementsAre("loss_scale 1024", "backward", "optimizer", "backward", "optimizer", "backward",
-                                   "optimizer.skipped", "loss_scale 512", "backward", "optimizer"));
+              testing::ElementsAre("loss_scale 1024", "backward", "optimizer", "backward",
+                                   "optimizer", "backward", "optimizer.skipped", "loss_scale 512",
+                                   "backward", "optimizer"));
 }
 
 TEST(OperatorPayload, ListsTypesAndShapesOfInputs) {
@@ -196,7 +203,8 @@ void trainFrom(const LoaderOptions& options) {
   nn::Sequential net;
   net.add<nn::Linear>(4, 3).add<nn::Tanh>();
   optim::Adam adam(net.parameters(), {});
-  DataLoader loader(std::make_shared<TensorDataset>(std::vector<Tensor>{randn({12, 4}), rand({12, 3})}), options);
+  DataLoader loader(
+      std::make_shared<TensorDataset>(std::vector<Tensor>{randn({12, 4}), rand({12, 3})}), options);
   for (Batch& batch : loader) {
     mseLoss(net(batch[0]), batch[1]).backward();
     adam.step();
@@ -215,17 +223,21 @@ TEST(MemoryPayload, OfEveryAllocationSaysWhoAskedForIt) {
       options.workers = static_cast<unsigned>(workers);
       options.kind = kind;
       options.pin = pinned;
-      for (const tool::Event& event : memory(eventsOf([&] { trainFrom(options); }), LACUNA_RT_MEMORY_ALLOCATE)) {
-        EXPECT_NE(event.texts.at("op"), "") << event.numbers.at("bytes") << " bytes, role " << event.numbers.at("role");
+      for (const tool::Event& event :
+           memory(eventsOf([&] { trainFrom(options); }), LACUNA_RT_MEMORY_ALLOCATE)) {
+        EXPECT_NE(event.texts.at("op"), "")
+            << event.numbers.at("bytes") << " bytes, role " << event.numbers.at("role");
         askers.insert(event.texts.at("op"));
       }
     }
   }
   reportOwnKnobs(true);
   const Events own =
-      memory(eventsOf([] { (void)std::pair(empty({99}), emptyHost({99}, DType::F32)); }), LACUNA_RT_MEMORY_ALLOCATE);
+      memory(eventsOf([] { (void)std::pair(empty({99}), emptyHost({99}, DType::F32)); }),
+             LACUNA_RT_MEMORY_ALLOCATE);
   for (const tool::Event& event : own) askers.insert(event.texts.at("op"));
-  for (const char* asker : {"rand", "randn", "linear", "fill", "loader.fetch", "loader.wait", "empty", "empty_host"})
+  for (const char* asker :
+       {"rand", "randn", "linear", "fill", "loader.fetch", "loader.wait", "empty", "empty_host"})
     EXPECT_THAT(askers, Contains(asker));
 }
 
@@ -236,9 +248,10 @@ TEST(MemoryPayload, SaysBytesRoleOperatorAndPlaceInTheQueue) {
   const Events allocations = memory(events, LACUNA_RT_MEMORY_ALLOCATE);
   ASSERT_THAT(allocations, SizeIs(1));
   EXPECT_THAT(allocations[0],
-              AllOf(number("address", static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(y.data()))),
-                    number("bytes", 300 * 300 * 4), number("role", LACUNA_RT_ROLE_ACTIVATION), text("op", "sqrt"),
-                    text("tensor", ""), number("queue", 0)));
+              AllOf(number("address",
+                           static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(y.data()))),
+                    number("bytes", 300 * 300 * 4), number("role", LACUNA_RT_ROLE_ACTIVATION),
+                    text("op", "sqrt"), text("tensor", ""), number("queue", 0)));
   const tool::Event execution = ofSchema(events, LACUNA_RT_EXECUTION_SCHEMA).at(0);
   EXPECT_EQ(allocations[0].numbers.at("sequence") + 1, execution.numbers.at("sequence"))
       << "valid for what comes after";
@@ -249,7 +262,8 @@ TEST(MemoryPayload, SaysBytesRoleOperatorAndPlaceInTheQueue) {
   });
   const Events frees = memory(later, LACUNA_RT_MEMORY_FREE);
   ASSERT_THAT(frees, SizeIs(2));
-  EXPECT_THAT(frees[0], AllOf(number("address", allocations[0].numbers.at("address")), number("bytes", 300 * 300 * 4),
+  EXPECT_THAT(frees[0], AllOf(number("address", allocations[0].numbers.at("address")),
+                              number("bytes", 300 * 300 * 4),
                               number("sequence", execution.numbers.at("sequence") + 1)));
 }
 
@@ -257,7 +271,8 @@ TEST(MemoryPayload, TellsRolesApart) {
   Trained trained;
   const Events events = eventsOf([&] { trained.step(); });
   const Events allocations = memory(events, LACUNA_RT_MEMORY_ALLOCATE);
-  EXPECT_THAT(allocations, Contains(AllOf(text("op", "linear"), number("role", LACUNA_RT_ROLE_ACTIVATION))));
+  EXPECT_THAT(allocations,
+              Contains(AllOf(text("op", "linear"), number("role", LACUNA_RT_ROLE_ACTIVATION))));
   for (const tool::Event& allocation : allocations) {
     const std::string& op = allocation.texts.at("op");
     const bool gradient = allocation.numbers.at("role") == LACUNA_RT_ROLE_GRADIENT;
@@ -268,7 +283,8 @@ TEST(MemoryPayload, TellsRolesApart) {
     sum(trained.net(trained.x)).backward();
     adam.step();
   });
-  EXPECT_THAT(memory(update, LACUNA_RT_MEMORY_ALLOCATE), Contains(number("role", LACUNA_RT_ROLE_OPTIMIZER)));
+  EXPECT_THAT(memory(update, LACUNA_RT_MEMORY_ALLOCATE),
+              Contains(number("role", LACUNA_RT_ROLE_OPTIMIZER)));
   const Events host = eventsOf([] { (void)emptyHost({100}, DType::F32); });
   EXPECT_THAT(memory(host, LACUNA_RT_MEMORY_ALLOCATE).at(0), number("role", LACUNA_RT_ROLE_INPUT));
 }
@@ -293,7 +309,8 @@ TEST(MemoryPayload, OfExternalMemoryNamesItsOwner) {
   for (const auto action : {LACUNA_RT_MEMORY_EXTERNAL_ALLOCATE, LACUNA_RT_MEMORY_EXTERNAL_FREE}) {
     const Events found = memory(events, action);
     ASSERT_THAT(found, SizeIs(1));
-    EXPECT_THAT(found[0], AllOf(number("address", address), number("bytes", 64), text("op", "gloo")));
+    EXPECT_THAT(found[0],
+                AllOf(number("address", address), number("bytes", 64), text("op", "gloo")));
   }
 }
 
@@ -347,8 +364,9 @@ TEST(MemoryPayload, OfATensorThatGetsARoleHasThatRole) {
     x.setName("mask").setRole(Role::Input);
   });
   EXPECT_EQ(reportedName(events, x), "mask");
-  EXPECT_THAT(memory(events, LACUNA_RT_MEMORY_ALLOCATE).back(),
-              AllOf(number("role", LACUNA_RT_ROLE_INPUT), number("bytes", 400), text("op", "fill")));
+  EXPECT_THAT(
+      memory(events, LACUNA_RT_MEMORY_ALLOCATE).back(),
+      AllOf(number("role", LACUNA_RT_ROLE_INPUT), number("bytes", 400), text("op", "fill")));
   EXPECT_EQ(memoryStats().activeByRole[static_cast<std::size_t>(Role::Input)] >= 400, true);
 }
 
@@ -387,13 +405,17 @@ TEST(OwnKnobs, AreReportedOnceWithTheirFirstValue) {
   const std::pair<const char*, const char*> kExpected[] = {
       {"loader.prefetch", "5"},  {"loader.processes", "off"}, {"loader.pin", "off"}, {"batch", "3"},
       {"optimizer.fused", "on"}, {"zero_grad", "zero"},       {"debug", "on"}};
-  for (const auto& [knob, value] : kExpected) EXPECT_THAT(reportedValues(knob), testing::ElementsAre(value)) << knob;
-  EXPECT_THAT(reportedValues("loader.workers"), SizeIs(1)) << "the program's own, where it reported one before";
+  for (const auto& [knob, value] : kExpected)
+    EXPECT_THAT(reportedValues(knob), testing::ElementsAre(value)) << knob;
+  EXPECT_THAT(reportedValues("loader.workers"), SizeIs(1))
+      << "the program's own, where it reported one before";
 }
 
 /// A tool keeps a registered text for good, so a program that registers one per event leaks.
 TEST(Knobs, RegisterEachTextOnce) {
-  const auto registrations = [](const char* text) { return std::ranges::count(tool::registeredTexts(), text); };
+  const auto registrations = [](const char* text) {
+    return std::ranges::count(tool::registeredTexts(), text);
+  };
   for (int i = 0; i < 3; ++i) knob("a knob of this test", "its value");
   EXPECT_EQ(registrations("a knob of this test"), 1);
   EXPECT_EQ(registrations("its value"), 1);
@@ -414,15 +436,17 @@ TEST(Payloads, NameTheQueueOfEachOperatorExecutionAndAllocation) {
     (void)(ones({1000}) + 1.0);
     (void)sum(zeros({4})).item();
   });
-  for (const char* schema : {LACUNA_RT_OPERATOR_SCHEMA, LACUNA_RT_EXECUTION_SCHEMA, LACUNA_RT_MEMORY_SCHEMA}) {
+  for (const char* schema :
+       {LACUNA_RT_OPERATOR_SCHEMA, LACUNA_RT_EXECUTION_SCHEMA, LACUNA_RT_MEMORY_SCHEMA}) {
     const Events some = ofSchema(events, schema);
     EXPECT_FALSE(some.empty()) << schema;
     for (const tool::Event& event : some) EXPECT_THAT(event, number("queue", 512)) << event.message;
   }
   EXPECT_THAT(ofSchema(events, LACUNA_RT_SYNC_SCHEMA),
               Contains(testing::AllOf(Field(&tool::Event::message, "item"), number("queue", 512))));
-  const auto announced = testing::AllOf(text("name", "cpu:0 queue 2"), number("queue", 512), number("device", 0),
-                                        number("deviceKind", LACUNA_RT_DEVICE_CPU));
+  const auto announced =
+      testing::AllOf(text("name", "cpu:0 queue 2"), number("queue", 512), number("device", 0),
+                     number("deviceKind", LACUNA_RT_DEVICE_CPU));
   EXPECT_THAT(ofSchema(tool::events(), LACUNA_RT_QUEUE_SCHEMA), Contains(announced).Times(1));
 }
 
@@ -447,7 +471,8 @@ TEST(Payloads, AQueueThatWaitsForAnotherNamesBoth) {
   EXPECT_THAT(waits[0], number("other", 256));
   const Events executions = ofSchema(events, LACUNA_RT_EXECUTION_SCHEMA);
   EXPECT_THAT(executions,
-              Contains(testing::AllOf(number("queue", 256), number("sequence", waits[0].numbers.at("sequence")))));
+              Contains(testing::AllOf(number("queue", 256),
+                                      number("sequence", waits[0].numbers.at("sequence")))));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ TEST(LoaderDepth, IsReportedWhenABatchIsTaken) {
     options.workers = 2;
     options.kind = kind;
     options.batch = 2;
-    DataLoader loader(std::make_shared<TensorDataset>(std::vector<Tensor>{zeros({12, 2})}), options);
+    DataLoader loader(std::make_shared<TensorDataset>(std::vector<Tensor>{zeros({12, 2})}),
+                      options);
     int batches = 0;
     for ([[maybe_unused]] Batch& batch : loader) ++batches;
     EXPECT_EQ(batches, 6);

@@ -89,8 +89,9 @@ void keepPayload(Event& event, const nvtxPayloadData_t& data) {
 void keepDescribed(const char* form, const nvtxEventAttributes_t& attributes) {
   const std::lock_guard lock(state().mutex);
   Event event{.form = form};
-  event.message = attributes.messageType == NVTX_MESSAGE_TYPE_REGISTERED ? textOf(attributes.message.registered)
-                                                                         : "(not registered)";
+  event.message = attributes.messageType == NVTX_MESSAGE_TYPE_REGISTERED
+                      ? textOf(attributes.message.registered)
+                      : "(not registered)";
   event.category = state().categories[attributes.category];
   if (attributes.payloadType == NVTX_PAYLOAD_TYPE_EXT) {
     const auto* data = reinterpret_cast<const nvtxPayloadData_t*>(attributes.payload.ullValue);
@@ -130,11 +131,13 @@ int NVTX_API pop(nvtxDomainHandle_t) {
   return 0;
 }
 
-std::uint64_t NVTX_API registerSchema(nvtxDomainHandle_t, const nvtxPayloadSchemaAttr_t* attributes) {
+std::uint64_t NVTX_API registerSchema(nvtxDomainHandle_t,
+                                      const nvtxPayloadSchemaAttr_t* attributes) {
   const std::lock_guard lock(state().mutex);
   Schema schema{attributes->name, attributes->schemaId, {}};
   for (std::size_t i = 0; i < attributes->numEntries; ++i)
-    schema.fields.push_back({attributes->entries[i].name, attributes->entries[i].type, attributes->entries[i].offset});
+    schema.fields.push_back(
+        {attributes->entries[i].name, attributes->entries[i].type, attributes->entries[i].offset});
   state().schemas.push_back(schema);
   state().sizes[schema.id] = attributes->payloadStaticSize;
   return schema.id;
@@ -155,15 +158,21 @@ std::uint64_t stamp() {
 }
 void complete(nvtxDomainHandle_t, const LacunaRtWhole* report) {
   const std::lock_guard lock(state().mutex);
-  keep({.form = "complete", .message = textOf(reinterpret_cast<const void*>(report->name)), .complete = *report});
+  keep({.form = "complete",
+        .message = textOf(reinterpret_cast<const void*>(report->name)),
+        .complete = *report});
 }
 void memory(nvtxDomainHandle_t, const LacunaRtMemory*) {
   const std::lock_guard lock(state().mutex);
-  keep({.form = "mark", .message = LACUNA_RT_MSG_MEMORY, .category = "memory", .payload = LACUNA_RT_MEMORY_SCHEMA});
+  keep({.form = "mark",
+        .message = LACUNA_RT_MSG_MEMORY,
+        .category = "memory",
+        .payload = LACUNA_RT_MEMORY_SCHEMA});
 }
 
 int NVTX_API attach(NvtxGetExportTableFunc_t exportTable) {
-  const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(exportTable(NVTX_ETID_CALLBACKS));
+  const auto* callbacks =
+      static_cast<const NvtxExportTableCallbacks*>(exportTable(NVTX_ETID_CALLBACKS));
   NvtxFunctionTable table = nullptr;
   unsigned size = 0;
   if (callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &table, &size) == 0) return 0;
@@ -181,7 +190,9 @@ int NVTX_API attach(NvtxGetExportTableFunc_t exportTable) {
 
 int NVTX_API attachExtension(nvtxExtModuleInfo_t* module) {
   std::intptr_t* slots = module->segments[0].functionSlots;
-  const auto set = [&](unsigned slot, auto* function) { slots[slot] = reinterpret_cast<std::intptr_t>(function); };
+  const auto set = [&](unsigned slot, auto* function) {
+    slots[slot] = reinterpret_cast<std::intptr_t>(function);
+  };
   if (module->moduleId == NVTX_EXT_PAYLOAD_MODULEID) {
     set(NVTX3EXT_CBID_nvtxPayloadSchemaRegister, registerSchema);
   } else if (module->moduleId == NVTX_EXT_COUNTERS_MODULEID) {

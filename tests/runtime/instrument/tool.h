@@ -11,7 +11,8 @@
 
 #include "lacuna/runtime/nvtx_schema.h"
 
-/// An NVTX tool of its own, linked into the test: it knows nothing of Lacuna, and keeps what the runtime reports.
+/// An NVTX tool of its own, linked into the test: it knows nothing of Lacuna, and keeps what the
+/// runtime reports.
 namespace tool {
 
 /// Each test program defines it: whether the tool takes complete operators.
@@ -21,9 +22,10 @@ struct Event {
   std::string form;  ///< "push", "pop", "mark", "complete"
   std::string message = {};
   std::string category = {};
-  std::string payload = {};                          ///< name of its schema, or "double"; empty for none
-  bool fits = true;                                  ///< the payload is as large as its schema
-  std::map<std::string, std::int64_t> numbers = {};  ///< fields of the payload, and of those that are texts the texts
+  std::string payload = {};  ///< name of its schema, or "double"; empty for none
+  bool fits = true;          ///< the payload is as large as its schema
+  std::map<std::string, std::int64_t> numbers =
+      {};  ///< fields of the payload, and of those that are texts the texts
   std::map<std::string, std::string> texts = {};
   double value = 0;  ///< of a payload that is a double
   LacunaRtWhole complete{};

@@ -110,7 +110,8 @@ TEST_F(Checkpoint, HoldsHowOftenEachParameterWasUpdated) {
               ThrowsMessage<Error>(HasSubstr("1 counts of updates")));
   file.metadata["lacuna.updates"] = "3,";
   saveTensors(folder_ / "wrong", file.tensors, file.metadata);
-  EXPECT_THAT([&] { loadOptimizer(folder_ / "wrong", resumed); }, ThrowsMessage<Error>(HasSubstr("is no number")));
+  EXPECT_THAT([&] { loadOptimizer(folder_ / "wrong", resumed); },
+              ThrowsMessage<Error>(HasSubstr("is no number")));
 }
 
 /// Trains on, bit for bit, with weights in f16, their masters and a scaler.
@@ -146,7 +147,8 @@ TEST_F(Checkpoint, MastersAndAScalerGoOnAsIfNothingHadBeen) {
   EXPECT_EQ(scaler.factor(), 512);
   EXPECT_EQ(resumedScaler.factor(), 512);
   for (const auto& [name, tensor] : stateOf(net)) {
-    EXPECT_EQ(stateOf(again).at(name).detach().toVector<float>(), tensor.detach().toVector<float>()) << name;
+    EXPECT_EQ(stateOf(again).at(name).detach().toVector<float>(), tensor.detach().toVector<float>())
+        << name;
   }
 }
 
@@ -247,10 +249,14 @@ TEST_F(Checkpoint, RefusesTwoTensorsOfOneName) {
     }
     return std::string("(accepted)");
   };
-  EXPECT_THAT(refusal(Clash::Second::Parameter), HasSubstr("addParameter: the module has a parameter or a buffer"));
-  EXPECT_THAT(refusal(Clash::Second::Buffer), HasSubstr("addBuffer: the module has a parameter or a buffer"));
-  EXPECT_THAT(refusal(Clash::Second::Module), HasSubstr("addModule: the module has a submodule 'layer' already"));
-  EXPECT_THAT(refusal(Clash::Second::OfModule), HasSubstr("two tensors of the network are called 'layer.weight'"));
+  EXPECT_THAT(refusal(Clash::Second::Parameter),
+              HasSubstr("addParameter: the module has a parameter or a buffer"));
+  EXPECT_THAT(refusal(Clash::Second::Buffer),
+              HasSubstr("addBuffer: the module has a parameter or a buffer"));
+  EXPECT_THAT(refusal(Clash::Second::Module),
+              HasSubstr("addModule: the module has a submodule 'layer' already"));
+  EXPECT_THAT(refusal(Clash::Second::OfModule),
+              HasSubstr("two tensors of the network are called 'layer.weight'"));
 }
 
 TEST_F(Checkpoint, HoldsBuffersToo) {
@@ -264,14 +270,17 @@ TEST_F(Checkpoint, RefusesAnotherNetworkAndChangesNothing) {
   saveModule(folder_ / "net", Net(7));
   const auto before = stateOf(net).at("linear.weight").detach().toVector<float>();
   EXPECT_THAT([&] { (void)loadModule(folder_ / "net", net); },
-              ThrowsMessage<Error>(AllOf(HasSubstr("'head.weight' is f32[3,7] in " + (folder_ / "net").string()),
-                                         HasSubstr(", and f32[3,6]"))));
+              ThrowsMessage<Error>(
+                  AllOf(HasSubstr("'head.weight' is f32[3,7] in " + (folder_ / "net").string()),
+                        HasSubstr(", and f32[3,6]"))));
   TensorMap state = stateOf(net);
   state.erase("linear.bias");
-  EXPECT_THAT([&] { loadState(net, state); }, ThrowsMessage<Error>(HasSubstr("has no 'linear.bias'")));
+  EXPECT_THAT([&] { loadState(net, state); },
+              ThrowsMessage<Error>(HasSubstr("has no 'linear.bias'")));
   state = stateOf(net);
   state["other"] = ones({1});
-  EXPECT_THAT([&] { loadState(net, state); }, ThrowsMessage<Error>(HasSubstr("the network has no 'other'")));
+  EXPECT_THAT([&] { loadState(net, state); },
+              ThrowsMessage<Error>(HasSubstr("the network has no 'other'")));
   EXPECT_EQ(stateOf(net).at("linear.weight").detach().toVector<float>(), before);
 }
 
@@ -285,19 +294,25 @@ TEST_F(Checkpoint, RefusesTheStateOfAnotherOptimizer) {
               ThrowsMessage<Error>(HasSubstr("is the state of 'adam', not of 'sgd'")));
   Net wider(7);
   optim::Adam other(wider.parameters(), {});
-  EXPECT_THAT([&] { loadOptimizer(folder_ / "adam", other); }, ThrowsMessage<Error>(HasSubstr("for a parameter f32")));
+  EXPECT_THAT([&] { loadOptimizer(folder_ / "adam", other); },
+              ThrowsMessage<Error>(HasSubstr("for a parameter f32")));
   EXPECT_EQ(other.steps(), 0);
   optim::Adam fewer({net.parameters()[0]}, {});
   EXPECT_THAT([&] { loadOptimizer(folder_ / "adam", fewer); },
               ThrowsMessage<Error>(HasSubstr("6 parameters, not of 1")));
   saveModule(folder_ / "net", net);
-  EXPECT_THAT([&] { loadOptimizer(folder_ / "net", adam); }, ThrowsMessage<Error>(HasSubstr("no optimizer's state")));
+  EXPECT_THAT([&] { loadOptimizer(folder_ / "net", adam); },
+              ThrowsMessage<Error>(HasSubstr("no optimizer's state")));
   EXPECT_THAT(
       [&] {
         adam.setState({{"9.first", ones({1})}}, 1);
       },
       ThrowsMessage<Error>(HasSubstr("'9.first' belongs to none")));
-  EXPECT_THAT([&] { adam.setState({{"x", ones({1})}}, 1); }, ThrowsMessage<Error>(HasSubstr("belongs to none")));
+  EXPECT_THAT(
+      [&] {
+        adam.setState({{"x", ones({1})}}, 1);
+      },
+      ThrowsMessage<Error>(HasSubstr("belongs to none")));
 }
 
 TEST_F(Checkpoint, RefusesADamagedFileAndChangesNothing) {

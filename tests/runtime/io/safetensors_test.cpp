@@ -21,7 +21,9 @@ namespace fs = std::filesystem;
 
 class Safetensors : public testing::Test {
  protected:
-  void SetUp() override { path_ = fs::path(testing::TempDir()) / ("tensors_" + std::to_string(::getpid())); }
+  void SetUp() override {
+    path_ = fs::path(testing::TempDir()) / ("tensors_" + std::to_string(::getpid()));
+  }
   void TearDown() override { fs::remove(path_); }
 
   [[nodiscard]] std::string bytes() const {
@@ -113,7 +115,8 @@ TEST_F(Safetensors, SaysThatAChecksumDoesNotMatch) {
   std::string file = bytes();
   file.back() ^= 1;
   write(file);
-  EXPECT_THAT(refusal(), HasSubstr("tensor a does not match its checksum: the file is damaged, or a program"));
+  EXPECT_THAT(refusal(),
+              HasSubstr("tensor a does not match its checksum: the file is damaged, or a program"));
   file.back() ^= 1;
   file.replace(file.find(R"("step":"3")"), 10, R"("step":"4")");
   write(file);
@@ -121,7 +124,8 @@ TEST_F(Safetensors, SaysThatAChecksumDoesNotMatch) {
 }
 
 TEST_F(Safetensors, TakesFilesOfOthersThatHaveNoChecksums) {
-  writeFile(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"__metadata__":{"format":"pt"}})", 2);
+  writeFile(
+      R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"__metadata__":{"format":"pt"}})", 2);
   EXPECT_THAT(loadTensors(path_).tensors.at("a").toVector<std::uint8_t>(), ElementsAre('x', 'x'));
   EXPECT_EQ(loadTensors(path_).metadata, (Metadata{{"format", "pt"}}));
 }

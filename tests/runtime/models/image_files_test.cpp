@@ -49,8 +49,8 @@ Bytes deepPngOf(std::array<std::uint16_t, 3> pixel) {
         bytes.insert(bytes.end(), data, data + size);
       },
       nullptr);
-  png_set_IHDR(png, info, 1, 1, 16, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_BASE,
-               PNG_FILTER_TYPE_BASE);
+  png_set_IHDR(png, info, 1, 1, 16, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+               PNG_COMPRESSION_TYPE_BASE, PNG_FILTER_TYPE_BASE);
   png_write_info(png, info);
   Bytes row;
   for (const std::uint16_t value : pixel) {
@@ -63,7 +63,8 @@ Bytes deepPngOf(std::array<std::uint16_t, 3> pixel) {
   return out;
 }
 
-/// The way the colours of a JPEG are given, how they are stored, and whether Adobe's marker is there.
+/// The way the colours of a JPEG are given, how they are stored, and whether Adobe's marker is
+/// there.
 struct JpegKind {
   J_COLOR_SPACE given, stored;
   bool adobe = false;
@@ -72,7 +73,8 @@ constexpr JpegKind kColour{JCS_RGB, JCS_YCbCr};
 constexpr JpegKind kGrey{JCS_GRAYSCALE, JCS_GRAYSCALE};
 
 /// All pixels of one colour.
-Bytes jpegOf(const Bytes& pixel, std::uint32_t width, std::uint32_t height, JpegKind kind = kColour) {
+Bytes jpegOf(const Bytes& pixel, std::uint32_t width, std::uint32_t height,
+             JpegKind kind = kColour) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   info.err = jpeg_std_error(&errors);
@@ -127,15 +129,16 @@ TEST(DecodePicture, GivesThePixelsOfAJpegInColourAndInGrey) {
 }
 
 TEST(DecodePicture, ReadsPngsOf16BitsAsThoseOf8) {
-  EXPECT_EQ(decodePicture("a.png", deepPngOf({0x8080, 0xffff, 0x1010})).bytes, (Bytes{0x80, 0xff, 0x10}));
+  EXPECT_EQ(decodePicture("a.png", deepPngOf({0x8080, 0xffff, 0x1010})).bytes,
+            (Bytes{0x80, 0xff, 0x10}));
 }
 
 TEST(DecodePicture, TurnsTheInksOfAJpegIntoColours) {
   const Bytes ink{255, 51, 0, 102};
   const Bytes light{0, 204, 255, 153};
-  for (const auto& [pixel, kind] :
-       {std::pair(ink, JpegKind{JCS_CMYK, JCS_CMYK, false}), std::pair(light, JpegKind{JCS_CMYK, JCS_CMYK, true}),
-        std::pair(light, JpegKind{JCS_CMYK, JCS_YCCK, true})}) {
+  for (const auto& [pixel, kind] : {std::pair(ink, JpegKind{JCS_CMYK, JCS_CMYK, false}),
+                                    std::pair(light, JpegKind{JCS_CMYK, JCS_CMYK, true}),
+                                    std::pair(light, JpegKind{JCS_CMYK, JCS_YCCK, true})}) {
     const Picture picture = decodePicture("a.jpg", jpegOf(pixel, 9, 8, kind));
     ASSERT_EQ(picture.bytes.size(), 3U * 72);
     for (std::size_t i = 0; i < picture.bytes.size(); i += 3) {
@@ -166,7 +169,8 @@ TEST(Scaled, BlendsNeighbours) {
   const Picture two{2, 1, {0, 0, 0, 100, 200, 40}};
   const Picture four = scaled(two, 4, 2);
   EXPECT_EQ(four.bytes.size(), 3U * 8);
-  EXPECT_EQ(four.bytes[3], 25) << "a quarter of the way from the first pixel's centre to the second's";
+  EXPECT_EQ(four.bytes[3], 25)
+      << "a quarter of the way from the first pixel's centre to the second's";
   EXPECT_EQ(four.bytes[9 + 1], 200);
   EXPECT_EQ(scaled(two, 2, 1).bytes, two.bytes);
 }
@@ -186,15 +190,20 @@ class PictureFolder : public testing::Test {
   void write(const std::string& name, const std::string& file, const Bytes& bytes) {
     std::filesystem::create_directories(folder_ / name);
     std::ofstream(folder_ / name / file, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
   }
-  std::pair<int, std::string> resnet(const std::string& flags) { return run("resnet", "--width 4 --size 16 " + flags); }
+  std::pair<int, std::string> resnet(const std::string& flags) {
+    return run("resnet", "--width 4 --size 16 " + flags);
+  }
   std::pair<int, std::string> run(const std::string& sample, const std::string& flags) {
-    const std::string command = test::program(sample) + " --batch 4 --data " + folder_.string() + " " + flags + " 2>&1";
+    const std::string command =
+        test::program(sample) + " --batch 4 --data " + folder_.string() + " " + flags + " 2>&1";
     FILE* pipe = ::popen(command.c_str(), "r");
     std::string text;
     std::array<char, 4096> buffer{};
-    while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), got);
+    while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe))
+      text.append(buffer.data(), got);
     return {WEXITSTATUS(::pclose(pipe)), text};
   }
 

@@ -8,8 +8,8 @@
 #include "samples/models/stylegan2.h"
 #include "samples/models/transformer.h"
 
-/// Define-by-run training holds no more than a static plan of the same operators would: the claim of the benchmark
-/// `memory`, on meta, where it does not depend on the machine.
+/// Define-by-run training holds no more than a static plan of the same operators would: the claim
+/// of the benchmark `memory`, on meta, where it does not depend on the machine.
 namespace lacuna {
 namespace {
 
@@ -22,7 +22,8 @@ TEST_P(MemoryBound, ThePeakIsThatOfAStaticPlan) {
   const auto bound = static_cast<double>(rt::lastUseBound(list));
   EXPECT_GE(static_cast<double>(list.peak), bound) << "the bound is a bound";
   EXPECT_LE(static_cast<double>(list.peak), 1.006 * bound);
-  EXPECT_GT(static_cast<double>(rt::keepAllBound(list)), 1.05 * bound) << "keeping everything costs more";
+  EXPECT_GT(static_cast<double>(rt::keepAllBound(list)), 1.05 * bound)
+      << "keeping everything costs more";
 }
 
 TEST(MemoryReserved, OfResNet50IsLittleMoreThanItsTensors) {
@@ -43,7 +44,8 @@ TEST_P(MemoryBound, APlannedArenaReservesLittleMoreThanAStaticPlan) {
   rt::releaseCachedMemory(rt::kMeta);
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, MemoryBound, testing::Values("stylegan2", "resnet18", "resnet50", "transformer"),
+INSTANTIATE_TEST_SUITE_P(Networks, MemoryBound,
+                         testing::Values("stylegan2", "resnet18", "resnet50", "transformer"),
                          [](const auto& info) { return std::string(info.param); });
 
 /// With products in 16 bits: the limit of the benchmark `memory`.
@@ -82,7 +84,9 @@ TEST(MemoryOfCheckpoints, IsLessThanHalfWhereThereAreManyBlocksAlike) {
     const auto kept = static_cast<double>(activationsOf(make(false), x));
     return static_cast<double>(activationsOf(make(true), x)) / kept;
   };
-  const auto resnet = [&](bool on) { return samples::makeResNet({.depth = 50, .checkpoint = on, .options = onMeta}); };
+  const auto resnet = [&](bool on) {
+    return samples::makeResNet({.depth = 50, .checkpoint = on, .options = onMeta});
+  };
   EXPECT_LT(share(resnet, pictures), 0.5);
   const auto transformer = [&](bool on) {
     return samples::makeTransformer({.layers = 8, .checkpoint = on, .options = onMeta});
@@ -91,7 +95,8 @@ TEST(MemoryOfCheckpoints, IsLessThanHalfWhereThereAreManyBlocksAlike) {
   const auto discriminator = [&](bool on) {
     return samples::makeStyleGan2Discriminator({.size = 64, .checkpoint = on, .options = onMeta});
   };
-  EXPECT_LT(share(discriminator, pictures), 0.9) << "most of it lies inside the first of its few blocks";
+  EXPECT_LT(share(discriminator, pictures), 0.9)
+      << "most of it lies inside the first of its few blocks";
 }
 
 }  // namespace

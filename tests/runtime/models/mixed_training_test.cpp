@@ -52,16 +52,19 @@ Task mlp() {
 }
 Task cnn() {
   rt::manualSeed(6);
-  return {samples::makeResNet({.width = 8}), rt::randn({8, 3, 16, 16}), rt::randint(0, 10, {8}), 2e-3};
+  return {samples::makeResNet({.width = 8}), rt::randn({8, 3, 16, 16}), rt::randint(0, 10, {8}),
+          2e-3};
 }
 Task transformer() {
   rt::manualSeed(7);
-  const auto net = samples::makeTransformer({.vocabulary = 11, .context = 12, .features = 32, .heads = 2, .layers = 2});
+  const auto net = samples::makeTransformer(
+      {.vocabulary = 11, .context = 12, .features = 32, .heads = 2, .layers = 2});
   return {net, rt::randint(0, 11, {8, 12}), rt::randint(0, 11, {8 * 12}), 3e-3};
 }
 
 struct Curve {
-  std::vector<double> losses;  ///< of steps that were taken: a skipped one changes nothing, so its loss comes again
+  std::vector<double>
+      losses;  ///< of steps that were taken: a skipped one changes nothing, so its loss comes again
   std::size_t skipped = 0;
 };
 
@@ -99,7 +102,8 @@ double meanOf(const std::vector<double>& values, std::size_t from, std::size_t t
          static_cast<double>(to - from);
 }
 
-/// Each quarter of the losses is on average within 5 % of that in f32, and 0.02 where they are small.
+/// Each quarter of the losses is on average within 5 % of that in f32, and 0.02 where they are
+/// small.
 void expectTheSame(const std::function<Task()>& make, std::size_t steps) {
   const Curve wide = train(make(), {"f32", std::nullopt}, steps);
   const std::size_t quarter = steps / 4;

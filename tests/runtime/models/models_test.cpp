@@ -25,7 +25,8 @@ std::int64_t parameterCount(const rt::nn::Module& net) {
 const rt::Options kOnMeta{rt::DType::F32, rt::kMeta};
 
 TEST(ResNet, HasThePublishedNumberOfParameters) {
-  samples::ResNetOptions options{.depth = 50, .classes = 1000, .smallPictures = false, .options = kOnMeta};
+  samples::ResNetOptions options{
+      .depth = 50, .classes = 1000, .smallPictures = false, .options = kOnMeta};
   EXPECT_EQ(parameterCount(*samples::makeResNet(options)), 25557032);
   options.depth = 18;
   EXPECT_EQ(parameterCount(*samples::makeResNet(options)), 11689512);
@@ -58,7 +59,8 @@ TEST(ResNet, OverfitsABatch) {
 
 TEST(Transformer, SeesOnlyWhatCameBefore) {
   rt::manualSeed(2);
-  const auto net = samples::makeTransformer({.vocabulary = 11, .context = 6, .features = 16, .heads = 2, .layers = 2});
+  const auto net = samples::makeTransformer(
+      {.vocabulary = 11, .context = 6, .features = 16, .heads = 2, .layers = 2});
   const Tensor tokens = rt::randint(0, 11, {2, 6});
   Tensor changed = tokens.clone();
   changed.slice(1, 5, 6).fill_(3);
@@ -77,7 +79,8 @@ TEST(StyleGan2, DiscriminatorOfThePaperTrainsOnMeta) {
   for (const Tensor& parameter : net->parameters()) EXPECT_TRUE(parameter.grad().defined());
 }
 
-const samples::StyleGan2Options kSmall{.size = 16, .channelBase = 64, .channelMax = 8, .latent = 8, .mappingLayers = 2};
+const samples::StyleGan2Options kSmall{
+    .size = 16, .channelBase = 64, .channelMax = 8, .latent = 8, .mappingLayers = 2};
 
 TEST(StyleGan2, GeneratorMakesPicturesThatDependOnTheLatent) {
   rt::manualSeed(3);
@@ -86,7 +89,8 @@ TEST(StyleGan2, GeneratorMakesPicturesThatDependOnTheLatent) {
   EXPECT_EQ(pictures.shape(), (rt::Shape{2, 3, 16, 16}));
   EXPECT_GT(rt::max(rt::abs(pictures.select(0, 0) - pictures.select(0, 1))).item(), 1e-3);
   rt::sum(rt::square(pictures)).backward();
-  for (const auto& [name, tensor] : net->namedParameters()) EXPECT_TRUE(tensor.grad().defined()) << name;
+  for (const auto& [name, tensor] : net->namedParameters())
+    EXPECT_TRUE(tensor.grad().defined()) << name;
 }
 
 /// R1: the square of the gradient at real pictures, which is trained through.
@@ -94,7 +98,8 @@ TEST(StyleGan2, DiscriminatorCanBeTrainedThroughItsOwnGradient) {
   rt::manualSeed(4);
   const auto net = samples::makeStyleGan2Discriminator(kSmall);
   const Tensor pictures = rt::randn({4, 3, 16, 16}).setRequiresGrad();
-  const Tensor slope = rt::grad({rt::sum((*net)(pictures))}, {pictures}, {}, {.createGraph = true})[0];
+  const Tensor slope =
+      rt::grad({rt::sum((*net)(pictures))}, {pictures}, {}, {.createGraph = true})[0];
   const Tensor penalty = rt::mean(rt::sum(rt::square(slope), {1, 2, 3}));
   EXPECT_GT(penalty.item(), 0);
   penalty.backward();

@@ -28,7 +28,8 @@ Outcome run(const std::string& command) {
   FILE* pipe = ::popen(full.c_str(), "r");
   Outcome out{-1, ""};
   std::array<char, 4096> buffer{};
-  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.text.append(buffer.data(), got);
+  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    out.text.append(buffer.data(), got);
   out.status = WEXITSTATUS(::pclose(pipe));
   return out;
 }
@@ -45,7 +46,8 @@ std::string losses(const std::string& text) {
 constexpr const char* kResNet = "resnet --width 8 --batch 8 --steps 4 --log 1";
 constexpr const char* kTransformer =
     "transformer_lm --features 32 --layers 2 --heads 2 --context 32 --batch 8 --rate 0.005 ";
-constexpr const char* kStyleGan = "stylegan2_discriminator --size 16 --channels 128 --steps 3 --log 1 ";
+constexpr const char* kStyleGan =
+    "stylegan2_discriminator --size 16 --channels 128 --steps 3 --log 1 ";
 
 TEST(ResNetSample, OverfitsABatch) {
   const Outcome out = run("resnet --width 8 --batch 8 --steps 25 --overfit on");
@@ -55,7 +57,8 @@ TEST(ResNetSample, OverfitsABatch) {
 
 TEST(Samples, TrainTheSameWithCheckpoints) {
   if (lacuna::test::kThreadSanitized) GTEST_SKIP() << lacuna::test::kSameThreads;
-  const std::string commands[] = {kResNet, std::string(kTransformer) + "--dropout 0.2 --steps 3 --log 1",
+  const std::string commands[] = {kResNet,
+                                  std::string(kTransformer) + "--dropout 0.2 --steps 3 --log 1",
                                   std::string(kStyleGan) + "--r1_every 1"};
   for (const std::string& command : commands) {
     const Outcome out = run(command + " --checkpoint on");
@@ -77,7 +80,8 @@ TEST(ResNetSample, TrainsTheSameFromPicturesInShortTypes) {
 TEST(ResNetSample, OverfitsABatchInShortTypes) {
   if (lacuna::test::kThreadSanitized) GTEST_SKIP() << lacuna::test::kSameThreads;
   for (const char* type : {"bf16", "f16"}) {
-    const Outcome out = run(std::string("resnet --width 8 --batch 8 --steps 25 --overfit on --amp ") + type);
+    const Outcome out =
+        run(std::string("resnet --width 8 --batch 8 --steps 25 --overfit on --amp ") + type);
     EXPECT_EQ(out.status, 0) << out.text;
     EXPECT_LT(lastLoss(out.text), 0.05) << out.text;
   }
@@ -87,8 +91,8 @@ TEST(Samples, TrainNearlyTheSameInShortTypes) {
   if (lacuna::test::kThreadSanitized) GTEST_SKIP() << lacuna::test::kSameThreads;
   const std::string transformer = std::string(kTransformer) + "--steps 20 --log 19";
   const std::string discriminator = std::string(kStyleGan) + "--r1_every 1";
-  for (const auto& [command, type] :
-       {std::pair(transformer, "bf16"), std::pair(transformer, "f16"), std::pair(discriminator, "bf16")}) {
+  for (const auto& [command, type] : {std::pair(transformer, "bf16"), std::pair(transformer, "f16"),
+                                      std::pair(discriminator, "bf16")}) {
     const Outcome out = run(command + " --amp " + type);
     EXPECT_EQ(out.status, 0) << out.text;
     const std::string plain = run(command).text;
@@ -99,14 +103,15 @@ TEST(Samples, TrainNearlyTheSameInShortTypes) {
   }
 }
 
-/// The gradient of a gradient, in f16 too. Its first steps are skipped, until the factor of the loss fits it; each has
-/// other pictures, so later losses are others than in f32.
+/// The gradient of a gradient, in f16 too. Its first steps are skipped, until the factor of the
+/// loss fits it; each has other pictures, so later losses are others than in f32.
 TEST(StyleGan2Sample, BeginsNearlyTheSameInF16AndStaysFinite) {
   if (lacuna::test::kThreadSanitized) GTEST_SKIP() << lacuna::test::kSameThreads;
   const auto firstLoss = [](const std::string& text) {
     return lastLoss(text.substr(0, text.find('\n', text.find("step 0"))));
   };
-  const std::string command = std::string(kStyleGan) + "--r1_every 1 --generator trained --steps 12";
+  const std::string command =
+      std::string(kStyleGan) + "--r1_every 1 --generator trained --steps 12";
   const Outcome out = run(command + " --amp f16");
   EXPECT_EQ(out.status, 0) << out.text;
   const double plain = firstLoss(run(command).text);
@@ -119,12 +124,14 @@ TEST(ResNetSample, EqualSeedsGiveEqualLosses) {
   EXPECT_THAT(first, HasSubstr("step 3 loss"));
   EXPECT_EQ(first, losses(run(kResNet).text));
   EXPECT_EQ(first, losses(run(std::string(kResNet) + " --loader.workers 3").text));
-  EXPECT_EQ(first, losses(run(std::string(kResNet) + " --loader.processes on --loader.pin on").text));
+  EXPECT_EQ(first,
+            losses(run(std::string(kResNet) + " --loader.processes on --loader.pin on").text));
   EXPECT_NE(first, losses(run(std::string(kResNet) + " --seed 2").text));
 }
 
 TEST(ResNetSample, ReadsCifarAndNamesADamagedRecord) {
-  const auto file = std::filesystem::temp_directory_path() / ("lacuna-cifar-" + std::to_string(::getpid()));
+  const auto file =
+      std::filesystem::temp_directory_path() / ("lacuna-cifar-" + std::to_string(::getpid()));
   const std::string pixels(3072, 'x');
   const auto write = [&](char label) {
     std::ofstream out(file, std::ios::binary);
@@ -156,13 +163,15 @@ TEST(TransformerSample, EqualSeedsGiveEqualLosses) {
 }
 
 TEST(TransformerSample, NamesATextThatIsTooShort) {
-  const auto file = std::filesystem::temp_directory_path() / ("lacuna-text-" + std::to_string(::getpid()));
+  const auto file =
+      std::filesystem::temp_directory_path() / ("lacuna-text-" + std::to_string(::getpid()));
   std::ofstream(file) << "short";
   const Outcome out = run("transformer_lm --data " + file.string());
   std::filesystem::remove(file);
   EXPECT_EQ(out.status, 1);
   EXPECT_THAT(out.text, HasSubstr("the text has 5 characters; a context of 128 needs more"));
-  EXPECT_THAT(run("transformer_lm --data /nowhere").text, HasSubstr("/nowhere: cannot be read as a text"));
+  EXPECT_THAT(run("transformer_lm --data /nowhere").text,
+              HasSubstr("/nowhere: cannot be read as a text"));
 }
 
 TEST(StyleGan2Sample, TrainsBothNetworksWithEqualLossesForEqualSeeds) {

@@ -40,7 +40,8 @@ const Typed kTyped[] = {
      [](const Make& x) {
        return matmul(x({2, 3}), x({3, 4}));
      }},
-    {"matmul_of_vectors", DType::F32, DType::BF16, [](const Make& x) { return matmul(x({3}), x({3})); }},
+    {"matmul_of_vectors", DType::F32, DType::BF16,
+     [](const Make& x) { return matmul(x({3}), x({3})); }},
     {"linear", DType::F32, DType::BF16,
      [](const Make& x) {
        return linear(x({2, 3}), x({4, 3}), x({4}));
@@ -87,7 +88,8 @@ const Typed kTyped[] = {
      [](const Make& x) {
        return l1Loss(x({2, 3}), x({2, 3}));
      }},
-    {"bce_with_logits", DType::BF16, DType::F32, [](const Make& x) { return bceWithLogits(x({3}), x({3})); }},
+    {"bce_with_logits", DType::BF16, DType::F32,
+     [](const Make& x) { return bceWithLogits(x({3}), x({3})); }},
     {"layer_norm", DType::BF16, DType::F32,
      [](const Make& x) {
        return layerNorm(x({2, 3}), {3}, x({3}), {});
@@ -122,7 +124,8 @@ const Typed kTyped[] = {
     {"pow_of_two", DType::F16, DType::F32, [](const Make& x) { return pow(abs(x({5})), x({5})); }},
     {"square", DType::BF16, DType::F32, [](const Make& x) { return square(x({5})); }},
     {"rsqrt", DType::F16, DType::F32, [](const Make& x) { return rsqrt(abs(x({5})) + 1); }},
-    {"reciprocal", DType::F16, DType::F32, [](const Make& x) { return reciprocal(abs(x({5})) + 1); }},
+    {"reciprocal", DType::F16, DType::F32,
+     [](const Make& x) { return reciprocal(abs(x({5})) + 1); }},
     {"softplus", DType::F16, DType::F32, [](const Make& x) { return softplus(x({5})); }},
     {"add", DType::F32, DType::F32, [](const Make& x) { return x({5}) + x({5}); }},
 };
@@ -133,7 +136,8 @@ TEST_P(AutocastOf, GivesTheTypeThatSuitsIt) {
   for (const Device device : {kCpu, kMeta}) {
     const Make make = [&](Shape shape) { return some(shape, GetParam().given, device); };
     const Tensor plain = GetParam().call(make);
-    for (const auto& [type, tolerance] : {std::pair(DType::BF16, 0.03), std::pair(DType::F16, 0.02)}) {
+    for (const auto& [type, tolerance] :
+         {std::pair(DType::BF16, 0.03), std::pair(DType::F16, 0.02)}) {
       const Autocast cast(type);
       const Tensor y = GetParam().call(make);
       const bool isProduct = GetParam().result == DType::BF16 && GetParam().given == DType::F32;
@@ -142,7 +146,8 @@ TEST_P(AutocastOf, GivesTheTypeThatSuitsIt) {
       const auto exact = plain.toVector<double>();
       const auto got = y.toVector<double>();
       ASSERT_EQ(got.size(), exact.size());
-      for (std::size_t i = 0; i < exact.size(); ++i) EXPECT_NEAR(got[i], exact[i], tolerance) << name(type);
+      for (std::size_t i = 0; i < exact.size(); ++i)
+        EXPECT_NEAR(got[i], exact[i], tolerance) << name(type);
     }
   }
 }
@@ -181,12 +186,14 @@ TEST(Autocast, TakesTheTypeOfTheInnermostScopeAndNoOther) {
   EXPECT_EQ(Autocast::type(), DType::F16);
   EXPECT_EQ(type(), DType::F16);
   for (const DType other : {DType::F32, DType::F64, DType::I32})
-    EXPECT_THAT([&] { const Autocast cast(other); }, testing::ThrowsMessage<Error>(testing::HasSubstr("bf16 or f16")));
+    EXPECT_THAT([&] { const Autocast cast(other); },
+                testing::ThrowsMessage<Error>(testing::HasSubstr("bf16 or f16")));
   EXPECT_EQ(type(), DType::F16);
 }
 
 TEST(Autocast, JoinsPartsOfDifferentTypesInTheWidest) {
-  const std::vector<Tensor> parts{some({2, 3}, DType::F16), some({2, 3}), some({2, 3}, DType::BF16)};
+  const std::vector<Tensor> parts{some({2, 3}, DType::F16), some({2, 3}),
+                                  some({2, 3}, DType::BF16)};
   EXPECT_THROW((void)concat(parts, 0), Error);
   const Autocast cast(DType::F16);
   EXPECT_EQ(concat(parts, 1).dtype(), DType::F32);
@@ -208,10 +215,13 @@ struct Network {
   nn::LayerNorm last{{8}};
   nn::Linear head{8, 4};
 
-  [[nodiscard]] Tensor scores(const Tensor& x) { return head(last(adaptiveAvgPool2d(relu(norm(conv(x)))).flatten(1))); }
+  [[nodiscard]] Tensor scores(const Tensor& x) {
+    return head(last(adaptiveAvgPool2d(relu(norm(conv(x)))).flatten(1)));
+  }
   [[nodiscard]] std::vector<std::vector<float>> gradients() const {
     std::vector<std::vector<float>> all;
-    for (const nn::Module* part : std::initializer_list<const nn::Module*>{&conv, &norm, &last, &head}) {
+    for (const nn::Module* part :
+         std::initializer_list<const nn::Module*>{&conv, &norm, &last, &head}) {
       for (const Tensor& parameter : part->parameters()) {
         EXPECT_EQ(parameter.dtype(), DType::F32);
         EXPECT_EQ(parameter.grad().dtype(), DType::F32);
@@ -242,7 +252,8 @@ std::vector<std::vector<float>> gradientsOf(How how, DType type = DType::BF16) {
 }
 
 /// The cosine of the angle between them.
-double alignment(const std::vector<std::vector<float>>& some, const std::vector<std::vector<float>>& others) {
+double alignment(const std::vector<std::vector<float>>& some,
+                 const std::vector<std::vector<float>>& others) {
   double product = 0;
   double squares = 0;
   double otherSquares = 0;
@@ -282,7 +293,8 @@ TEST(Autocast, TakesRecurrentNetworks) {
   EXPECT_EQ(y.shape(), (Shape{2, 6, 4}));
   sum(y).backward();
   for (const nn::Module* net : std::initializer_list<const nn::Module*>{&longMemory, &gated}) {
-    for (const Tensor& parameter : net->parameters()) EXPECT_EQ(parameter.grad().dtype(), DType::F32);
+    for (const Tensor& parameter : net->parameters())
+      EXPECT_EQ(parameter.grad().dtype(), DType::F32);
   }
 }
 
@@ -329,7 +341,8 @@ TEST_F(OneWeight, IsConvertedOnceInAScopeThatUsesItOften) {
   sum(total).backward();
   const Tensor slope = sum(rows.to(DType::F32), {0}) * 3;
   for (int column = 0; column < 4; ++column)
-    EXPECT_LT(max(abs(weight.grad().select(1, column) - slope)).item(), 0.02 * max(abs(slope)).item());
+    EXPECT_LT(max(abs(weight.grad().select(1, column) - slope)).item(),
+              0.02 * max(abs(slope)).item());
 }
 
 TEST_F(OneWeight, IsConvertedAgainInTheNextScopeAndWhenItChanged) {
@@ -359,7 +372,8 @@ TEST_F(OneWeight, MayBeUsedAgainAfterABackwardOfTheSameScope) {
 TEST_F(OneWeight, KeepsItsCopyFromInferenceToInferenceUntilItChanges) {
   const std::size_t before = heldForWork();
   std::vector<float> want;
-  EXPECT_EQ(conversions([&] { want = inferred().toVector<float>(); }), 2U) << "the weight, and the result for the test";
+  EXPECT_EQ(conversions([&] { want = inferred().toVector<float>(); }), 2U)
+      << "the weight, and the result for the test";
   EXPECT_EQ(heldForWork(), before + static_cast<std::size_t>(weight.numel()) * 2);
   for (int i = 0; i < 3; ++i) {
     Tensor again;
@@ -376,7 +390,8 @@ TEST_F(OneWeight, IsKeptInTheTypeThatWasAskedForLast) {
   for (const DType type : {DType::BF16, DType::F16, DType::BF16}) {
     const Autocast cast(type);
     EXPECT_EQ(product().dtype(), type);
-    EXPECT_EQ(product().toVector<float>(), matmul(rows.to(type), weight.detach().to(type)).toVector<float>());
+    EXPECT_EQ(product().toVector<float>(),
+              matmul(rows.to(type), weight.detach().to(type)).toVector<float>());
   }
 }
 

@@ -29,8 +29,12 @@ void PrintTo(const Computed& test, std::ostream* out) {
 
 const Computed kComputed[] = {
     {"matmul", {{33, 20}, {20, 17}}, [](const Inputs& in) { return matmul(in[0], in[1]); }},
-    {"matmul_of_many", {{2, 3, 9, 20}, {3, 20, 7}}, [](const Inputs& in) { return matmul(in[0], in[1]); }},
-    {"linear", {{5, 4, 20}, {17, 20}, {17}}, [](const Inputs& in) { return linear(in[0], in[1], in[2]); }},
+    {"matmul_of_many",
+     {{2, 3, 9, 20}, {3, 20, 7}},
+     [](const Inputs& in) { return matmul(in[0], in[1]); }},
+    {"linear",
+     {{5, 4, 20}, {17, 20}, {17}},
+     [](const Inputs& in) { return linear(in[0], in[1], in[2]); }},
     {"conv2d",
      {{2, 6, 9, 8}, {8, 6, 3, 3}, {8}},
      [](const Inputs& in) {
@@ -55,7 +59,8 @@ std::vector<std::vector<float>> computedBy(Backend which, const Computed& comput
   setBackend(which);
   manualSeed(7);
   Inputs inputs;
-  for (const Shape& shape : computed.inputs) inputs.push_back(randn(shape).to(type).setRequiresGrad());
+  for (const Shape& shape : computed.inputs)
+    inputs.push_back(randn(shape).to(type).setRequiresGrad());
   const Tensor y = computed.call(inputs);
   y.backward(randn(y.shape()).to(type));
   std::vector<std::vector<float>> all{y.toVector<float>()};
@@ -76,7 +81,8 @@ TEST_P(BothBackends, GiveTheSameResultsAndGradients) {
       float largest = 0;
       for (const float value : plain[part]) largest = std::max(largest, std::abs(value));
       for (std::size_t i = 0; i < plain[part].size(); ++i)
-        ASSERT_NEAR(tuned[part][i], plain[part][i], tolerance * largest) << name(type) << ", part " << part;
+        ASSERT_NEAR(tuned[part][i], plain[part][i], tolerance * largest)
+            << name(type) << ", part " << part;
     }
   }
 }

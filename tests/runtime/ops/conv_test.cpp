@@ -40,7 +40,8 @@ std::vector<Tensor> results(const ConvCase& test, DType type) {
   const Tensor x = make(test.x);
   const Tensor weight = make(test.weight);
   const Tensor bias = make({test.weight[0] + 1});  // less its first, it begins at no line of memory
-  const Tensor y = conv2d(x, weight, test.bias ? bias.slice(0, 1, test.weight[0] + 1) : Tensor(), test.options);
+  const Tensor y =
+      conv2d(x, weight, test.bias ? bias.slice(0, 1, test.weight[0] + 1) : Tensor(), test.options);
   const Tensor g = make(y.shape()).detach();
   y.backward(g);
   std::vector<Tensor> out{y, x.grad(), weight.grad()};
@@ -66,7 +67,8 @@ TEST_P(Convolution, InSinglePrecisionEqualsThePlainLoops) {
 TEST_P(Convolution, InBFloat16IsCloseToThePlainLoops) {
   const auto want = results(GetParam(), DType::F64);
   const auto got = results(GetParam(), DType::BF16);
-  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_LT(farthest(got[i], want[i]), 1e-2) << "result " << i;
+  for (std::size_t i = 0; i < want.size(); ++i)
+    EXPECT_LT(farthest(got[i], want[i]), 1e-2) << "result " << i;
 }
 
 const ConvCase kConvCases[] = {
@@ -83,12 +85,13 @@ const ConvCase kConvCases[] = {
     {"many_small_tiles", {64, 32, 4, 4}, {32, 32, 3, 3}, {.padding = {1, 0}}, 1e-5},
     {"parts_of_the_pictures", {20, 32, 32, 32}, {32, 32, 3, 3}, {.padding = 1}, 1e-5, false},
 };
-// Under the thread sanitizer the large ones would take most of the time, and they start no more threads than the
-// others.
+// Under the thread sanitizer the large ones would take most of the time, and they start no more
+// threads than the others.
 constexpr std::ptrdiff_t kLarge = 4;
 INSTANTIATE_TEST_SUITE_P(Shapes, Convolution,
                          testing::ValuesIn(std::begin(kConvCases),
-                                           std::end(kConvCases) - (test::kThreadSanitized ? kLarge : 0)),
+                                           std::end(kConvCases) -
+                                               (test::kThreadSanitized ? kLarge : 0)),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Conv2d, GivesChannelsLastMemoryThatReadsLikeAnyOther) {
@@ -112,9 +115,11 @@ TEST(Conv2d, ResultsStayChannelsLastWhenTheyAreJoined) {
   const Tensor b = conv2d(randn({2, 2, 3, 3}), randn({3, 2, 1, 1}));
   const Tensor joined = concat({a, b}, 1);
   EXPECT_EQ(joined.strides(), (Shape{63, 1, 21, 7}));
-  EXPECT_EQ(joined.toVector<float>(), concat({a.contiguous(), b.contiguous()}, 1).toVector<float>());
+  EXPECT_EQ(joined.toVector<float>(),
+            concat({a.contiguous(), b.contiguous()}, 1).toVector<float>());
   EXPECT_EQ(concat({a, b.contiguous()}, 1).toVector<float>(), joined.toVector<float>());
-  EXPECT_EQ(concat({a, a}, 0).toVector<float>(), concat({a.contiguous(), a.contiguous()}, 0).toVector<float>());
+  EXPECT_EQ(concat({a, a}, 0).toVector<float>(),
+            concat({a.contiguous(), a.contiguous()}, 0).toVector<float>());
 }
 
 TEST(Conv2d, HasShapesOnMeta) {
@@ -126,7 +131,8 @@ TEST(Conv2d, HasShapesOnMeta) {
   sum(y).backward();
   EXPECT_EQ(x.grad().shape(), x.shape());
   EXPECT_EQ(weight.grad().shape(), weight.shape());
-  EXPECT_EQ(convTranspose2d(y, empty({4, 5, 3, 3}, meta), {}, {.stride = 2}).shape(), (Shape{2, 5, 9, 9}));
+  EXPECT_EQ(convTranspose2d(y, empty({4, 5, 3, 3}, meta), {}, {.stride = 2}).shape(),
+            (Shape{2, 5, 9, 9}));
 }
 
 template <class F>
@@ -141,11 +147,15 @@ std::string messageOf(F&& f) {
 
 TEST(Conv2d, NamesItselfAndTheShapesThatDoNotFit) {
   const Tensor x = zeros({1, 3, 4, 4});
-  EXPECT_EQ(messageOf([&] {
-              (void)conv2d(x, zeros({2, 4, 3, 3}));
-            }),
-            "conv2d: input [1,3,4,4] does not fit weight [2,4,3,3] [out,in/groups,kh,kw] with 1 groups");
-  EXPECT_THAT(messageOf([&] { (void)conv2d(x, zeros({2, 3, 5, 3})); }), HasSubstr("larger than the padded input"));
+  EXPECT_EQ(
+      messageOf([&] {
+        (void)conv2d(x, zeros({2, 4, 3, 3}));
+      }),
+      "conv2d: input [1,3,4,4] does not fit weight [2,4,3,3] [out,in/groups,kh,kw] with 1 groups");
+  EXPECT_THAT(messageOf([&] {
+                (void)conv2d(x, zeros({2, 3, 5, 3}));
+              }),
+              HasSubstr("larger than the padded input"));
   EXPECT_THAT(messageOf([&] {
                 (void)conv2d(x, zeros({2, 3, 3, 3}), zeros({3}));
               }),
@@ -158,7 +168,10 @@ TEST(Conv2d, NamesItselfAndTheShapesThatDoNotFit) {
                 (void)conv2d(x, zeros({2, 3, 3, 3}, {DType::F32, kMeta}));
               }),
               HasSubstr("input is on cpu, weight on meta"));
-  EXPECT_THAT(messageOf([&] { (void)conv2d(x, zeros({2, 3, 3, 3}), {}, {.stride = 0}); }), HasSubstr("the stride 0×0"));
+  EXPECT_THAT(messageOf([&] {
+                (void)conv2d(x, zeros({2, 3, 3, 3}), {}, {.stride = 0});
+              }),
+              HasSubstr("the stride 0×0"));
   EXPECT_THAT(messageOf([&] {
                 (void)conv2d(x.select(0, 0), zeros({2, 3, 3, 3}));
               }),
@@ -197,7 +210,8 @@ TEST(Conv2d, RefusesAWeightThatChangedSinceTheForward) {
     const NoGrad guard;
     weight.mul_(2);
   }
-  EXPECT_THAT(messageOf([&] { loss.backward(); }), HasSubstr("conv2d: a tensor that its gradient needs"));
+  EXPECT_THAT(messageOf([&] { loss.backward(); }),
+              HasSubstr("conv2d: a tensor that its gradient needs"));
 }
 
 TEST(Conv2d, SavesOnlyWhatTheWantedGradientsNeed) {
@@ -232,20 +246,25 @@ TEST(ConvTranspose, OutputPaddingOfAStrideOrMoreAddsRowsOfTheBias) {
   padded.padding = 1;
   ConvTranspose2dOptions without = options;
   without.outputPadding = 0;
-  const Tensor y = convTranspose2d(x.to(DType::F32), weight.to(DType::F32), bias.to(DType::F32), options);
+  const Tensor y =
+      convTranspose2d(x.to(DType::F32), weight.to(DType::F32), bias.to(DType::F32), options);
   const Tensor core = convTranspose2d(x, weight, bias, without);
   ASSERT_EQ(y.shape(), (Shape{2, 6, 13, 14}));
   EXPECT_LT(max(abs(y.slice(2, 0, 11).slice(3, 0, 12).to(DType::F64) - core)).item(), 1e-4);
   const Tensor added = y.slice(2, 11, 13).to(DType::F64) - bias.view({1, 6, 1, 1});
   EXPECT_LT(max(abs(added)).item(), 1e-6);
-  const Tensor cut = convTranspose2d(x.to(DType::F32), weight.to(DType::F32), bias.to(DType::F32), padded);
+  const Tensor cut =
+      convTranspose2d(x.to(DType::F32), weight.to(DType::F32), bias.to(DType::F32), padded);
   ASSERT_EQ(cut.shape(), (Shape{2, 6, 11, 12}));
-  EXPECT_LT(max(abs(cut.slice(2, 0, 10).slice(3, 0, 11).to(DType::F64) - core.slice(2, 1, 11).slice(3, 1, 12))).item(),
+  EXPECT_LT(max(abs(cut.slice(2, 0, 10).slice(3, 0, 11).to(DType::F64) -
+                    core.slice(2, 1, 11).slice(3, 1, 12)))
+                .item(),
             1e-4);
   std::vector<Tensor> inputs{randn({1, 2, 2, 2}, {DType::F64}), randn({2, 1, 2, 2}, {DType::F64})};
   for (Tensor& input : inputs) input.setRequiresGrad();
   const auto run = [](const std::vector<Tensor>& in) {
-    return std::vector<Tensor>{square(convTranspose2d(in[0], in[1], {}, {.outputPadding = 1, .dilation = 2}))};
+    return std::vector<Tensor>{
+        square(convTranspose2d(in[0], in[1], {}, {.outputPadding = 1, .dilation = 2}))};
   };
   EXPECT_EQ(gradcheck(run, inputs), "");
 }

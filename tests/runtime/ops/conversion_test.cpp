@@ -20,22 +20,29 @@ using testing::ElementsAre;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(Conversion, ToAnIntegerGivesTheNearestThatItHolds) {
-  const std::vector<double> values{NAN, kInfinity, -kInfinity, 1e30, -1e30, -5.75, 300.5, 2147483648.0};
+  const std::vector<double> values{NAN,   kInfinity, -kInfinity, 1e30,
+                                   -1e30, -5.75,     300.5,      2147483648.0};
   for (const DType type : {DType::F64, DType::F32, DType::BF16}) {
     const Tensor x = fromVector(values, {8}).to(type);
     const Tensor exact = x.to(DType::F64).slice(0, 5, 8);  // bf16 rounds 300.5
-    const auto cut = [&](std::int64_t i) { return static_cast<std::int64_t>(exact.select(0, i).item()); };
+    const auto cut = [&](std::int64_t i) {
+      return static_cast<std::int64_t>(exact.select(0, i).item());
+    };
     EXPECT_THAT(x.to(DType::I32).toVector<std::int32_t>(),
                 ElementsAre(0, INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, -5, cut(1), INT32_MAX))
         << name(type);
     EXPECT_THAT(x.to(DType::I64).toVector<std::int64_t>(),
                 ElementsAre(0, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, -5, cut(1), 2147483648))
         << name(type);
-    EXPECT_THAT(x.to(DType::U8).toVector<std::uint8_t>(), ElementsAre(0, 255, 0, 255, 0, 0, 255, 255)) << name(type);
+    EXPECT_THAT(x.to(DType::U8).toVector<std::uint8_t>(),
+                ElementsAre(0, 255, 0, 255, 0, 0, 255, 255))
+        << name(type);
     EXPECT_THAT(x.to(DType::Bool).toVector<bool>(), Each(true)) << name(type);
   }
-  const Tensor halves = fromVector<double>({NAN, kInfinity, -kInfinity, 65504, -0.5}, {5}).to(DType::F16);
-  EXPECT_THAT(halves.to(DType::I32).toVector<std::int32_t>(), ElementsAre(0, INT32_MAX, INT32_MIN, 65504, 0));
+  const Tensor halves =
+      fromVector<double>({NAN, kInfinity, -kInfinity, 65504, -0.5}, {5}).to(DType::F16);
+  EXPECT_THAT(halves.to(DType::I32).toVector<std::int32_t>(),
+              ElementsAre(0, INT32_MAX, INT32_MIN, 65504, 0));
 }
 
 TEST(Conversion, InPlaceFollowsTheSameRule) {
@@ -57,7 +64,8 @@ TEST(Conversion, ToANarrowerIntegerWrapsAround) {
 TEST(RandomIntegers, FillTheWidestRange) {
   manualSeed(3);
   const auto values = randint(INT64_MIN, INT64_MAX, {1000}).toVector<std::int64_t>();
-  const auto negative = std::count_if(values.begin(), values.end(), [](std::int64_t value) { return value < 0; });
+  const auto negative =
+      std::count_if(values.begin(), values.end(), [](std::int64_t value) { return value < 0; });
   EXPECT_GT(negative, 400);
   EXPECT_LT(negative, 600);
   EXPECT_THAT(randint(-3, -2, {5}).toVector<std::int64_t>(), Each(-3));
@@ -69,8 +77,9 @@ TEST(RandomIntegers, AreRefusedWhereTheirTypeDoesNotHoldThem) {
   EXPECT_THROW((void)randint(0, 3, {5}, {DType::Bool}), Error);
   EXPECT_THROW((void)randint(0, std::int64_t{1} << 32, {5}, {DType::I32}), Error);
   EXPECT_THAT(randint(255, 256, {5}, {DType::U8}).toVector<std::uint8_t>(), Each(255));
-  EXPECT_THAT(randint(INT32_MIN, std::int64_t{INT32_MIN} + 1, {5}, {DType::I32}).toVector<std::int32_t>(),
-              Each(INT32_MIN));
+  EXPECT_THAT(
+      randint(INT32_MIN, std::int64_t{INT32_MIN} + 1, {5}, {DType::I32}).toVector<std::int32_t>(),
+      Each(INT32_MIN));
 }
 
 }  // namespace

@@ -62,7 +62,8 @@ TEST(FastErf, IsAsExactAsItSaysForFloatsOfAllSizes) {
   forFloatsOfAllSizes([&](float x) {
     const double exact = std::erf(static_cast<double>(x));
     // The smallest floats have few digits left.
-    if (std::abs(exact) > kSmallestNormal) worst = std::max(worst, std::abs(fastErf(x) / exact - 1));
+    if (std::abs(exact) > kSmallestNormal)
+      worst = std::max(worst, std::abs(fastErf(x) / exact - 1));
   });
   for (float x = -6; x < 6; x += 1.3e-5F) {
     worst = std::max(worst, std::abs(fastErf(x) / std::erf(static_cast<double>(x)) - 1));
@@ -78,19 +79,22 @@ TEST(FastErf, OfTheEndsIsAsInTheLibrary) {
 }
 
 TEST(FastMath, HandsNotANumberOn) {
-  for (const float nan : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN()}) {
+  for (const float nan :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN()}) {
     EXPECT_TRUE(std::isnan(fastErf(nan)));
     EXPECT_TRUE(std::isnan(fastExp(nan)));
   }
 }
 
-/// Rows that lie in one piece go through the widest vectors of the processor, others value by value.
+/// Rows that lie in one piece go through the widest vectors of the processor, others value by
+/// value.
 TEST(Loops, GiveTheSameNumbersWithVectorsOfEveryWidth) {
   manualSeed(5);
   const auto expectSame = [](const char* what, DType type, const auto& use) {
     const Tensor apart = (randn({1000, 2}) * 3).to(type).select(1, 0);
     ASSERT_FALSE(apart.isContiguous());
-    EXPECT_EQ(use(apart).template toVector<float>(), use(apart.contiguous()).template toVector<float>())
+    EXPECT_EQ(use(apart).template toVector<float>(),
+              use(apart.contiguous()).template toVector<float>())
         << what << " of " << name(type);
   };
   const auto slope = [](const Tensor& x) {

@@ -16,7 +16,8 @@ namespace lacuna::rt {
 
 using Inputs = std::vector<Tensor>;
 
-/// A function of random tensors, whose gradient and the gradient of that are checked against finite differences.
+/// A function of random tensors, whose gradient and the gradient of that are checked against finite
+/// differences.
 struct GradientCase {
   const char* name;
   std::vector<Shape> shapes;

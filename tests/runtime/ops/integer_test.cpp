@@ -36,13 +36,16 @@ TEST(Integers, WithAFractionBecomeFloats) {
 TEST(Integers, WithWholeNumbersStayWhatTheyAre) {
   EXPECT_EQ((integers() * 3.0 + 1.0).toString(), shown(DType::I64, {1, 4, 7, 10, 13}));
   EXPECT_EQ((integers(DType::U8) - 1.0).select(0, 0).item(), 255) << "wraps";
-  EXPECT_EQ((less(integers(), full({}, 2, {DType::I64})) + 1.0).toString(), shown(DType::I64, {2, 2, 1, 1, 1}));
-  EXPECT_THAT([] { (void)(integers(DType::U8) + 300.0); }, ThrowsMessage<Error>(HasSubstr("does not fit into u8")));
+  EXPECT_EQ((less(integers(), full({}, 2, {DType::I64})) + 1.0).toString(),
+            shown(DType::I64, {2, 2, 1, 1, 1}));
+  EXPECT_THAT([] { (void)(integers(DType::U8) + 300.0); },
+              ThrowsMessage<Error>(HasSubstr("does not fit into u8")));
 }
 
 TEST(Integers, InPlaceWithAFractionIsRefused) {
   Tensor x = integers(DType::I32);
-  EXPECT_THAT([&] { x.mul_(0.5); }, ThrowsMessage<Error>(HasSubstr("mul_: 0.500000 in place on i32 would be cut off")));
+  EXPECT_THAT([&] { x.mul_(0.5); },
+              ThrowsMessage<Error>(HasSubstr("mul_: 0.500000 in place on i32 would be cut off")));
   EXPECT_THAT([&] { x.add_(ones({5})); }, ThrowsMessage<Error>(HasSubstr("f32 in place on i32")));
   EXPECT_THAT([&] { x.add_(x, 0.5); }, ThrowsMessage<Error>(HasSubstr("cut off")));
   EXPECT_THAT([&] { (void)add(x, x, 0.5); }, ThrowsMessage<Error>(HasSubstr("cut off")));
@@ -74,17 +77,23 @@ TEST(Integers, HaveAMeanInF32) {
 
 TEST(Integers, HavePowers) {
   EXPECT_EQ(pow(integers(), 3).toString(), shown(DType::I64, {0, 1, 8, 27, 64}));
-  EXPECT_EQ(pow(integers(DType::I32), integers(DType::I32)).toString(), shown(DType::I32, {1, 1, 4, 27, 256}));
+  EXPECT_EQ(pow(integers(DType::I32), integers(DType::I32)).toString(),
+            shown(DType::I32, {1, 1, 4, 27, 256}));
   const Tensor signs = fromVector<std::int64_t>({-1, -1, 1, 2, -2}, {5});
-  EXPECT_EQ(pow(signs, fromVector<std::int64_t>({-3, -2, -1, -1, 63}, {5})).toVector<std::int64_t>(),
-            (std::vector<std::int64_t>{-1, 1, 1, 0, INT64_MIN}));
-  EXPECT_THAT([] { (void)pow(integers(), -1); }, ThrowsMessage<Error>(HasSubstr("pow_scalar: i64 to the power of -1")));
+  EXPECT_EQ(
+      pow(signs, fromVector<std::int64_t>({-3, -2, -1, -1, 63}, {5})).toVector<std::int64_t>(),
+      (std::vector<std::int64_t>{-1, 1, 1, 0, INT64_MIN}));
+  EXPECT_THAT([] { (void)pow(integers(), -1); },
+              ThrowsMessage<Error>(HasSubstr("pow_scalar: i64 to the power of -1")));
 }
 
 TEST(Integers, AreRefusedAtTheCallWhereFloatsAreNeeded) {
-  EXPECT_THAT([] { (void)erf(integers()); }, ThrowsMessage<Error>(HasSubstr("erf: needs a floating type")));
-  EXPECT_THAT([] { (void)floor(integers()); }, ThrowsMessage<Error>(HasSubstr("floor: needs a floating type")));
-  EXPECT_THAT([] { (void)elu(integers()); }, ThrowsMessage<Error>(HasSubstr("elu: needs a floating type")));
+  EXPECT_THAT([] { (void)erf(integers()); },
+              ThrowsMessage<Error>(HasSubstr("erf: needs a floating type")));
+  EXPECT_THAT([] { (void)floor(integers()); },
+              ThrowsMessage<Error>(HasSubstr("floor: needs a floating type")));
+  EXPECT_THAT([] { (void)elu(integers()); },
+              ThrowsMessage<Error>(HasSubstr("elu: needs a floating type")));
 }
 
 /// The least and the largest of a type, and one.
@@ -125,7 +134,8 @@ TEST(Integers, WrapAroundWhereTheyOverflow) {
   EXPECT_EQ(sum(full({2}, 0x1p62, {DType::I64})).toVector<std::int64_t>()[0], INT64_MIN);
   const Tensor column = full({2, 2}, 0x1p62, {DType::I64});
   EXPECT_THAT(sum(column, {0}).toVector<std::int64_t>(), ElementsAre(INT64_MIN, INT64_MIN));
-  EXPECT_THAT(neg(fromVector<std::uint8_t>({1, 0}, {2})).toVector<std::uint8_t>(), ElementsAre(255, 0));
+  EXPECT_THAT(neg(fromVector<std::uint8_t>({1, 0}, {2})).toVector<std::uint8_t>(),
+              ElementsAre(255, 0));
 }
 
 TEST(Booleans, AreNoNumbers) {
@@ -141,7 +151,8 @@ TEST(Booleans, AreNoNumbers) {
   refuses([&] { (void)maximum(x, x); });
   refuses([&] { x.clone().add_(x); });
   refuses([&] { x.clone().mul_(x); });
-  EXPECT_EQ((x + integers()).toString(), shown(DType::I64, {1, 2, 2, 3, 4})) << "with numbers they are 0 and 1";
+  EXPECT_EQ((x + integers()).toString(), shown(DType::I64, {1, 2, 2, 3, 4}))
+      << "with numbers they are 0 and 1";
   EXPECT_EQ((x * 2.0).toString(), shown(DType::I64, {2, 2, 0, 0, 0}));
 }
 

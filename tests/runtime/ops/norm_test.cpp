@@ -26,8 +26,9 @@ TEST(BatchNorm, StandardisesEachChannel) {
 TEST(BatchNorm, MovesTheRunningStatisticsAndUsesThemInEval) {
   nn::BatchNorm2d norm(1, {.momentum = 0.25, .epsilon = 0});
   (void)norm(fromVector<float>({1, 3, 5, 7}, {1, 1, 2, 2}));
-  EXPECT_FLOAT_EQ(static_cast<float>(norm.runningMean.item()), 1.0F);                         // 0 + ¼ · 4
-  EXPECT_FLOAT_EQ(static_cast<float>(norm.runningVar.item()), 0.75F + 0.25F * 20.0F / 3.0F);  // unbiased
+  EXPECT_FLOAT_EQ(static_cast<float>(norm.runningMean.item()), 1.0F);  // 0 + ¼ · 4
+  EXPECT_FLOAT_EQ(static_cast<float>(norm.runningVar.item()),
+                  0.75F + 0.25F * 20.0F / 3.0F);  // unbiased
   norm.eval();
   const double deviation = std::sqrt(norm.runningVar.item());
   EXPECT_THAT(norm(full({1, 1, 1, 1}, 4)).item(), DoubleNear(3 / deviation, 1e-6));
@@ -35,8 +36,10 @@ TEST(BatchNorm, MovesTheRunningStatisticsAndUsesThemInEval) {
 
 TEST(BatchNorm, MovesRunningStatisticsThatLieApartInMemory) {
   const Tensor both = zeros({2, 2});
-  (void)batchNorm(fromVector<float>({1, 10, 3, 30}, {2, 2}), {}, {}, both.select(1, 0), both.select(1, 1), true, 1);
-  EXPECT_THAT(both.toVector<float>(), ElementsAre(2, 2, 20, 200));  // by channel: the mean and the unbiased variance
+  (void)batchNorm(fromVector<float>({1, 10, 3, 30}, {2, 2}), {}, {}, both.select(1, 0),
+                  both.select(1, 1), true, 1);
+  EXPECT_THAT(both.toVector<float>(),
+              ElementsAre(2, 2, 20, 200));  // by channel: the mean and the unbiased variance
 }
 
 TEST(BatchNorm, IsExactForPicturesFarFromZero) {
@@ -76,7 +79,8 @@ TEST(BatchNorm, GivesTheRecordedGradientOfTheBiasTheTypeOfTheBias) {
     const Tensor bias = zeros({3}).setRequiresGrad();
     for (const bool createGraph : {false, true}) {
       const Tensor y = batchNorm(x, weight, bias, {}, {}, true);
-      EXPECT_EQ(grad({sum(y)}, {bias}, {}, {.createGraph = createGraph}).at(0).dtype(), DType::F32) << createGraph;
+      EXPECT_EQ(grad({sum(y)}, {bias}, {}, {.createGraph = createGraph}).at(0).dtype(), DType::F32)
+          << createGraph;
     }
   }
 }
@@ -128,7 +132,8 @@ TEST(LayerNorm, OfBFloat16KeepsItsStatisticsInSinglePrecision) {
   sum(square(y)).backward();
   EXPECT_EQ(weight.grad().dtype(), DType::F32);
   EXPECT_THAT([&] { (void)layerNorm(x, {64}, zeros({32}), {}); },
-              testing::ThrowsMessage<Error>(HasSubstr("layer_norm: weight [32] for an input [5,64]; it must be [64]")));
+              testing::ThrowsMessage<Error>(
+                  HasSubstr("layer_norm: weight [32] for an input [5,64]; it must be [64]")));
 }
 
 TEST(Norms, GiveWeightAndBiasGradientsOfTheirOwnTypes) {
@@ -171,9 +176,12 @@ Tensor withChannelsLast(const Tensor& x) {
 }
 
 /// The result of a group normalisation and the gradients of picture, weight and bias.
-std::vector<Tensor> normAndGradients(const Tensor& picture, const Tensor& slope, std::int64_t groups) {
+std::vector<Tensor> normAndGradients(const Tensor& picture, const Tensor& slope,
+                                     std::int64_t groups) {
   manualSeed(6);
-  const auto ofChannels = [&] { return randn({picture.size(1)}, {DType::F64}).to(picture.dtype()); };
+  const auto ofChannels = [&] {
+    return randn({picture.size(1)}, {DType::F64}).to(picture.dtype());
+  };
   const Tensor x = picture.detach().setRequiresGrad();
   const Tensor weight = ofChannels().setRequiresGrad();
   const Tensor bias = ofChannels().setRequiresGrad();
@@ -194,7 +202,8 @@ TEST(GroupNorm, OfPicturesWithChannelsLastIsTheSameAndKeepsThemLast) {
       const double bound = type == DType::F64 ? 1e-10 : type == DType::F32 ? 1e-4 : 2e-2;
       for (std::size_t i = 0; i < got.size(); ++i) {
         const double largest = max(abs(wanted[i])).item();
-        EXPECT_LT(max(abs(got[i] - wanted[i])).item(), bound * largest) << groups << " groups, " << name(type) << i;
+        EXPECT_LT(max(abs(got[i] - wanted[i])).item(), bound * largest)
+            << groups << " groups, " << name(type) << i;
       }
       EXPECT_EQ(got[0].strides(), (Shape{9 * 11 * 20, 1, 11 * 20, 20}));
       EXPECT_EQ(got[3].strides(), (Shape{9 * 11 * 20, 1, 11 * 20, 20}));
@@ -215,8 +224,9 @@ TEST(GroupNorm, OfOneSelectedGradientOfPicturesWithChannelsLastIsThatOfAll) {
 }
 
 TEST(LayerNorm, RefusesToNormaliseOverNothing) {
-  EXPECT_THAT([] { (void)layerNorm(ones({3}), {}, {}, {}); },
-              testing::ThrowsMessage<Error>(HasSubstr("layer_norm: no dimensions of [3] are given")));
+  EXPECT_THAT(
+      [] { (void)layerNorm(ones({3}), {}, {}, {}); },
+      testing::ThrowsMessage<Error>(HasSubstr("layer_norm: no dimensions of [3] are given")));
 }
 
 TEST(InstanceNorm, NamesAnInputWithoutChannels) {

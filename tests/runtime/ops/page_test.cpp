@@ -12,7 +12,8 @@
 #include <sstream>
 #include <string>
 
-/// The table of docs/runtime-operators.md next to the headers that declare operators and to the tests of gradients.
+/// The table of docs/runtime-operators.md next to the headers that declare operators and to the
+/// tests of gradients.
 namespace {
 
 const std::string kSources = LACUNA_SOURCES;
@@ -43,10 +44,12 @@ std::map<std::string, std::string> operatorsOfPage() {
 
 std::set<std::string> operatorsOfHeaders() {
   std::set<std::string> operators;
-  const std::regex declared(R"((?:^|\n)(?:\[\[nodiscard\]\] )?(?:Tensor|std::vector<Tensor>|RecurrentResult) (\w+)\()");
+  const std::regex declared(
+      R"((?:^|\n)(?:\[\[nodiscard\]\] )?(?:Tensor|std::vector<Tensor>|RecurrentResult) (\w+)\()");
   for (const char* header : {"ops.h", "ops_image.h", "nn_sequence.h"}) {
     const std::string text = contents(std::string("runtime/include/lacuna/runtime/") + header);
-    for (std::sregex_iterator at(text.begin(), text.end(), declared), end; at != end; ++at) operators.insert((*at)[1]);
+    for (std::sregex_iterator at(text.begin(), text.end(), declared), end; at != end; ++at)
+      operators.insert((*at)[1]);
   }
   return operators;
 }
@@ -69,13 +72,15 @@ TEST(OperatorsPage, ListsWhatTheHeadersDeclare) {
 TEST(OperatorsPage, EveryOperatorIsTriedWithoutItsTensors) {
   const std::string calls = contents("tests/runtime/ops/undefined_test.cpp");
   for (const std::string& name : operatorsOfHeaders())
-    EXPECT_TRUE(std::regex_search(calls, std::regex("\\(" + name + "[,(]"))) << name << " has no call";
+    EXPECT_TRUE(std::regex_search(calls, std::regex("\\(" + name + "[,(]")))
+        << name << " has no call";
 }
 
 /// The text of the files whose cases check the second gradient too.
 std::string gradientCases() {
   std::string cases = contents("tests/runtime/autograd/gradient_test.cpp");
-  for (const auto& file : std::filesystem::recursive_directory_iterator(kSources + "/tests/runtime/ops")) {
+  for (const auto& file :
+       std::filesystem::recursive_directory_iterator(kSources + "/tests/runtime/ops")) {
     if (file.path().extension() != ".cpp") continue;
     const std::string text = contents(std::filesystem::relative(file.path(), kSources).string());
     if (text.find("#include \"runtime/ops/gradient_case.h\"") != std::string::npos) cases += text;
@@ -91,7 +96,8 @@ TEST(OperatorsPage, OperatorsWithASecondGradientHaveItChecked) {
     if (second != "yes") continue;
     ++checked;
     const bool called = std::regex_search(cases, std::regex("\\b" + name + "\\("));
-    EXPECT_TRUE(called || cases.find("{\"" + snakeCase(name)) != std::string::npos) << name << " has no case";
+    EXPECT_TRUE(called || cases.find("{\"" + snakeCase(name)) != std::string::npos)
+        << name << " has no case";
   }
   EXPECT_GT(checked, 50u);
 }

@@ -15,7 +15,9 @@ namespace {
 TEST(BoundedCache, KeepsWhatIsAskedForAndDropsWhatIsNot) {
   cpu::BoundedCache<int> cache(8);
   int made = 0;
-  const auto find = [&](int key) -> int& { return cache.find(std::to_string(key), [&] { return ++made, key; }); };
+  const auto find = [&](int key) -> int& {
+    return cache.find(std::to_string(key), [&] { return ++made, key; });
+  };
   int& always = find(0);
   for (int key = 1; key < 100; ++key) {
     EXPECT_EQ(find(key), key);
@@ -67,7 +69,8 @@ TEST(Plans, OfShapesThatNeverRepeatAreBounded) {
   const std::int64_t before = pagesAfter(16, shape);
   const std::int64_t full = pagesAfter(2 * most, shape) - before;
   const std::int64_t later = pagesAfter(2 * most, shape) - before;
-  EXPECT_LT(static_cast<double>(later), 1.5 * static_cast<double>(full)) << "kept for good it would be twice as much";
+  EXPECT_LT(static_cast<double>(later), 1.5 * static_cast<double>(full))
+      << "kept for good it would be twice as much";
   RecordProperty("full", std::to_string(full));
   RecordProperty("later", std::to_string(later));
 }

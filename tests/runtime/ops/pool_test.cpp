@@ -21,7 +21,8 @@ TEST(MaxPool, TakesTheLargestAndSendsTheGradientThere) {
   const Tensor y = maxPool2d(x, {.window = 2});
   EXPECT_THAT(y.toVector<float>(), ElementsAre(5, 7, 13, 15));
   y.backward(fromVector<float>({1, 2, 3, 4}, {1, 1, 2, 2}));
-  EXPECT_THAT(x.grad().toVector<float>(), ElementsAre(0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0, 0, 3, 0, 4));
+  EXPECT_THAT(x.grad().toVector<float>(),
+              ElementsAre(0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0, 0, 3, 0, 4));
 }
 
 TEST(MaxPool, PaddingNeverWins) {
@@ -40,7 +41,8 @@ TEST(AvgPool, CountsPaddingOnlyWhenAsked) {
   const Tensor x = ones({1, 1, 2, 2});
   const Pool2dOptions options{.window = 2, .stride = 2, .padding = 1};
   EXPECT_THAT(avgPool2d(x, options).toVector<float>(), ElementsAre(0.25, 0.25, 0.25, 0.25));
-  EXPECT_THAT(avgPool2d(x, {.window = 2, .stride = 2, .padding = 1, .countPadding = false}).toVector<float>(),
+  EXPECT_THAT(avgPool2d(x, {.window = 2, .stride = 2, .padding = 1, .countPadding = false})
+                  .toVector<float>(),
               ElementsAre(1, 1, 1, 1));
 }
 
@@ -52,15 +54,18 @@ TEST(Pooling, InCeilModeAlsoTakesALastWindowThatReachesBeyondThePicture) {
   EXPECT_THAT(y.toVector<float>(), ElementsAre(1, 3, 4));
   y.backward(ones(y.shape()));
   EXPECT_THAT(x.grad().toVector<float>(), ElementsAre(0, 1, 0, 1, 1));
-  const Pool2dOptions apart{.window = {1, 2}, .stride = {1, 3}, .padding = {0, 1}, .ceilMode = true};
+  const Pool2dOptions apart{
+      .window = {1, 2}, .stride = {1, 3}, .padding = {0, 1}, .ceilMode = true};
   EXPECT_THAT(maxPool2d(counting({1, 1, 1, 2}), apart).toVector<float>(), ElementsAre(0))
       << "none that would begin behind the picture";
-  EXPECT_THAT(maxPool2d(counting({1, 1, 1, 2}), {.window = {1, 3}, .stride = 2, .ceilMode = true}).toVector<float>(),
+  EXPECT_THAT(maxPool2d(counting({1, 1, 1, 2}), {.window = {1, 3}, .stride = 2, .ceilMode = true})
+                  .toVector<float>(),
               ElementsAre(1));
 }
 
 TEST(AdaptiveAvgPool, CutsUnevenPicturesIntoOverlappingWindows) {
-  EXPECT_THAT(adaptiveAvgPool2d(counting({1, 1, 1, 5}), {1, 2}).toVector<float>(), ElementsAre(1, 3));
+  EXPECT_THAT(adaptiveAvgPool2d(counting({1, 1, 1, 5}), {1, 2}).toVector<float>(),
+              ElementsAre(1, 3));
   EXPECT_THAT(adaptiveAvgPool2d(counting({1, 2, 2, 2})).toVector<float>(), ElementsAre(1.5, 5.5));
 }
 

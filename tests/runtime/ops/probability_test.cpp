@@ -17,8 +17,10 @@ using testing::FloatNear;
 
 TEST(Softmax, OfEqualScoresIsUniformAtEveryMagnitude) {
   for (const double score : {-1e9, -3e4, 1e7, 3e38}) {
-    EXPECT_THAT(softmax(full({1, 8}, score), -1).toVector<float>(), Each(FloatNear(0.125F, 1e-6F))) << score;
-    EXPECT_THAT(logSoftmax(full({1, 8}, score), -1).toVector<float>(), Each(FloatNear(-std::log(8.0F), 1e-6F)))
+    EXPECT_THAT(softmax(full({1, 8}, score), -1).toVector<float>(), Each(FloatNear(0.125F, 1e-6F)))
+        << score;
+    EXPECT_THAT(logSoftmax(full({1, 8}, score), -1).toVector<float>(),
+                Each(FloatNear(-std::log(8.0F), 1e-6F)))
         << score;
   }
 }
@@ -31,7 +33,8 @@ TEST(Softmax, HasTheSameGradientInBFloat16WhenItIsRecorded) {
       const Tensor y = logarithm ? logSoftmax(x, -1) : softmax(x, -1);
       return grad({y}, {x}, {slope}, {.createGraph = recorded})[0].toVector<float>();
     };
-    EXPECT_THAT(gradient(true), testing::Pointwise(testing::FloatNear(2e-3F), gradient(false))) << logarithm;
+    EXPECT_THAT(gradient(true), testing::Pointwise(testing::FloatNear(2e-3F), gradient(false)))
+        << logarithm;
   }
 }
 
@@ -67,13 +70,13 @@ TEST(CrossEntropy, OfPicturesIsThatOfTheirPixels) {
   exact.backward();
   EXPECT_EQ(scores.grad().permute({0, 2, 3, 1}).toVector<float>(), rows.grad().toVector<float>());
   EXPECT_THAT([&] { (void)crossEntropy(scores, target.transpose(1, 2)); },
-              testing::ThrowsMessage<Error>(
-                  testing::HasSubstr("cross_entropy: scores [2,3,2,4] and targets [2,4,2]; expected [n,classes,…]")));
+              testing::ThrowsMessage<Error>(testing::HasSubstr(
+                  "cross_entropy: scores [2,3,2,4] and targets [2,4,2]; expected [n,classes,…]")));
 }
 
 /// The definition, class by class: weights, label smoothing and an ignored target together.
-double weightedLoss(const Tensor& scores, const std::vector<std::int64_t>& targets, const std::vector<double>& weights,
-                    double smoothing, bool mean) {
+double weightedLoss(const Tensor& scores, const std::vector<std::int64_t>& targets,
+                    const std::vector<double>& weights, double smoothing, bool mean) {
   const std::vector<double> logs = logSoftmax(scores, 1).toVector<double>();
   const std::size_t classes = weights.size();
   double loss = 0;
@@ -121,16 +124,20 @@ TEST(CrossEntropy, OfBFloat16ScoresTakesWeightsInF32) {
     return grad({loss}, {x}, {}, {.createGraph = recorded})[0].toVector<float>();
   };
   for (const bool recorded : {false, true})
-    EXPECT_THAT(slope(scores, recorded), testing::Pointwise(FloatNear(5e-3F), slope(exact, false))) << recorded;
+    EXPECT_THAT(slope(scores, recorded), testing::Pointwise(FloatNear(5e-3F), slope(exact, false)))
+        << recorded;
 }
 
 TEST(CrossEntropy, OfTargetsThatAllWeighNothingHasNoGradient) {
   const Tensor scores = zeros({2, 2}).setRequiresGrad();
   const Tensor weight = fromVector<float>({0, 1}, {2});
   for (const bool recorded : {false, true}) {
-    const Tensor loss = crossEntropy(scores, zeros({2}, {DType::I64}), Reduction::Mean, 0, -100, weight);
+    const Tensor loss =
+        crossEntropy(scores, zeros({2}, {DType::I64}), Reduction::Mean, 0, -100, weight);
     EXPECT_TRUE(std::isnan(loss.item()));
-    EXPECT_THAT(grad({loss}, {scores}, {}, {.createGraph = recorded})[0].toVector<float>(), Each(0.0F)) << recorded;
+    EXPECT_THAT(grad({loss}, {scores}, {}, {.createGraph = recorded})[0].toVector<float>(),
+                Each(0.0F))
+        << recorded;
   }
 }
 
@@ -138,16 +145,22 @@ TEST(CrossEntropy, RefusesWeightsThatDoNotFitTheClasses) {
   const Tensor target = zeros({1}, {DType::I64});
   const auto refuses = [&](const Tensor& weight, const std::string& why) {
     const auto throwsWith = [&why](const std::string& op) {
-      return testing::ThrowsMessage<Error>(testing::AllOf(testing::StartsWith(op), testing::HasSubstr(why)));
+      return testing::ThrowsMessage<Error>(
+          testing::AllOf(testing::StartsWith(op), testing::HasSubstr(why)));
     };
     EXPECT_THAT(
         [&] {
           (void)crossEntropy(zeros({1, 2}), target, Reduction::Mean, 0, -100, weight);
         },
         throwsWith("cross_entropy: "));
-    EXPECT_THAT([&] { (void)nllLoss(zeros({1, 2}), target, Reduction::Mean, -100, weight); }, throwsWith("nll_loss: "));
+    EXPECT_THAT(
+        [&] {
+          (void)nllLoss(zeros({1, 2}), target, Reduction::Mean, -100, weight);
+        },
+        throwsWith("nll_loss: "));
   };
-  refuses(ones({3}), "weights f32 [3] for scores [1,2]; expected a floating one for each class, [2]");
+  refuses(ones({3}),
+          "weights f32 [3] for scores [1,2]; expected a floating one for each class, [2]");
   refuses(ones({1, 2}), "weights f32 [1,2] for scores [1,2]");
   refuses(ones({2}, {DType::I64}), "weights i64 [2] for scores [1,2]");
   refuses(ones({2}).setRequiresGrad(), "the weights of classes have no gradient");
@@ -180,8 +193,9 @@ TEST(Dropout, DropsWhatIsNotFiniteToo) {
   EXPECT_THAT(y.toVector<float>(), Each(testing::AnyOf(0.0F, INFINITY)));
   const Tensor gradient = grad({y}, {x}, {full({1000}, INFINITY)})[0];
   EXPECT_EQ(gradient.toVector<float>(), y.toVector<float>());
-  EXPECT_THAT([] { (void)dropout(arange(3), 0.5, true); },
-              testing::ThrowsMessage<Error>(testing::HasSubstr("dropout: needs a floating type, not i64")));
+  EXPECT_THAT(
+      [] { (void)dropout(arange(3), 0.5, true); },
+      testing::ThrowsMessage<Error>(testing::HasSubstr("dropout: needs a floating type, not i64")));
 }
 
 TEST(Dropout, KeepsOneByteOfAnElement) {
@@ -209,8 +223,8 @@ TEST(BceWithLogits, WeighsPositiveTargets) {
   const Tensor x = fromVector<double>({-60, 60, 0.5, -1.5, 0, 3}, {2, 3}).setRequiresGrad();
   const std::vector<double> targets{1, 0, 0.25, 1, 1, 1};
   const std::vector<double> weights{0.1, 5, 2};
-  const Tensor loss =
-      bceWithLogits(x, fromVector(targets, {2, 3}), Reduction::Sum, fromVector(weights, {3}).to(DType::F32));
+  const Tensor loss = bceWithLogits(x, fromVector(targets, {2, 3}), Reduction::Sum,
+                                    fromVector(weights, {3}).to(DType::F32));
   loss.backward();
   const std::vector<double> slopes = x.grad().toVector<double>();
   const std::vector<double> values = x.toVector<double>();
@@ -220,7 +234,8 @@ TEST(BceWithLogits, WeighsPositiveTargets) {
     const double likely = 1 / (1 + std::exp(-values[i]));
     wanted += weight * targets[i] * std::log1p(std::exp(-values[i]));
     wanted += (1 - targets[i]) * std::log1p(std::exp(values[i]));
-    EXPECT_NEAR(slopes[i], (1 - targets[i]) * likely - weight * targets[i] * (1 - likely), 1e-6) << i;
+    EXPECT_NEAR(slopes[i], (1 - targets[i]) * likely - weight * targets[i] * (1 - likely), 1e-6)
+        << i;
   }
   EXPECT_NEAR(loss.item(), wanted, 1e-5);
 }
@@ -229,8 +244,9 @@ TEST(BceWithLogits, IsExactFarFromZeroWithAWeightToo) {
   for (const double target : {0.0, 1.0}) {
     const double x = target == 1 ? 60 : -60;
     const double exact = std::exp(-60.0) * (target == 1 ? static_cast<double>(0.1F) : 1);
-    EXPECT_NEAR(bceWithLogits(full({1}, x), full({1}, target), Reduction::Mean, full({1}, 0.1)).item(), exact,
-                exact * 1e-5);
+    EXPECT_NEAR(
+        bceWithLogits(full({1}, x), full({1}, target), Reduction::Mean, full({1}, 0.1)).item(),
+        exact, exact * 1e-5);
   }
 }
 
@@ -240,14 +256,18 @@ TEST(BceWithLogits, TakesTargetsOfAnyTypeWithAWeightToo) {
   for (const Tensor& weight : {Tensor(), full({}, 3.0)}) {
     const double wanted = bceWithLogits(x, target, Reduction::Sum, weight).item();
     for (const DType type : {DType::Bool, DType::U8, DType::I64})
-      EXPECT_NEAR(bceWithLogits(x, target.to(type), Reduction::Sum, weight).item(), wanted, 1e-6) << name(type);
+      EXPECT_NEAR(bceWithLogits(x, target.to(type), Reduction::Sum, weight).item(), wanted, 1e-6)
+          << name(type);
   }
 }
 
 TEST(BceWithLogits, RefusesWeightsThatDoNotFit) {
   const Tensor x = zeros({2, 3});
-  const auto throwsWith = [](const char* why) { return testing::ThrowsMessage<Error>(testing::HasSubstr(why)); };
-  EXPECT_THAT([&] { (void)bceWithLogits(x, x, Reduction::Mean, ones({2})); }, throwsWith("bce_with_logits: "));
+  const auto throwsWith = [](const char* why) {
+    return testing::ThrowsMessage<Error>(testing::HasSubstr(why));
+  };
+  EXPECT_THAT([&] { (void)bceWithLogits(x, x, Reduction::Mean, ones({2})); },
+              throwsWith("bce_with_logits: "));
   EXPECT_THAT(
       [&] {
         (void)bceWithLogits(x, x, Reduction::Mean, ones({4, 2, 3}));

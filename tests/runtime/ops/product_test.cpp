@@ -12,7 +12,8 @@ namespace {
 
 using Values = std::vector<float>;
 
-constexpr std::int64_t kDepth = 300;  ///< long enough that plain loops round elsewhere than the library
+constexpr std::int64_t kDepth =
+    300;  ///< long enough that plain loops round elsewhere than the library
 
 /// The library's result for the same numbers in whole rows.
 Values plain(const Tensor& a, const Tensor& b) {
@@ -25,7 +26,8 @@ TEST(Matmul, OfManyMatricesWithOneIsOneProduct) {
   const Tensor b = randn({kDepth, 7});
   EXPECT_EQ(matmul(a, b).toVector<float>(), plain(a.view({20, kDepth}), b));
   EXPECT_EQ(matmul(a.transpose(0, 1), b).shape(), (Shape{5, 4, 7}));
-  EXPECT_EQ(matmul(a.transpose(0, 1), b).toVector<float>(), plain(a.transpose(0, 1).reshape({20, kDepth}), b));
+  EXPECT_EQ(matmul(a.transpose(0, 1), b).toVector<float>(),
+            plain(a.transpose(0, 1).reshape({20, kDepth}), b));
   EXPECT_EQ(matmul(zeros({2, 0, kDepth}), b).shape(), (Shape{2, 0, 7}));
   EXPECT_EQ(matmul(zeros({2, 3, 0}), zeros({0, 7})).toVector<float>(), Values(42));
 }
@@ -47,16 +49,19 @@ TEST(Matmul, StretchesEitherFactorOverManyMatrices) {
   const auto got = matmul(a, b);
   ASSERT_EQ(got.shape(), (Shape{3, 2, 4, 5}));
   for (std::int64_t i = 0; i < 6; ++i) {
-    const auto exact = matmul(a.select(0, i / 2).select(0, 0).to(DType::F64), b.select(0, i % 2).to(DType::F64));
+    const auto exact =
+        matmul(a.select(0, i / 2).select(0, 0).to(DType::F64), b.select(0, i % 2).to(DType::F64));
     const auto error = max(abs(got.select(0, i / 2).select(0, i % 2).to(DType::F64) - exact));
     EXPECT_LT(error.item(), 1e-3) << i;
   }
-  const Tensor both = matmul(a.select(0, 0).expand({2, 4, kDepth}), b.slice(0, 0, 1).expand({2, kDepth, 5}));
+  const Tensor both =
+      matmul(a.select(0, 0).expand({2, 4, kDepth}), b.slice(0, 0, 1).expand({2, kDepth, 5}));
   EXPECT_EQ(both.select(0, 0).toVector<float>(), both.select(0, 1).toVector<float>());
   EXPECT_LT(max(abs(both.select(0, 0) - got.select(0, 0).select(0, 0))).item(), 1e-3);
 }
 
-/// The largest difference to the product of the same numbers in f32, over the largest of its values.
+/// The largest difference to the product of the same numbers in f32, over the largest of its
+/// values.
 double errorInBFloat16(const Tensor& a, const Tensor& b) {
   const Tensor exact = matmul(a.to(DType::F32), b.to(DType::F32));
   const Tensor got = matmul(a, b);
@@ -76,12 +81,13 @@ TEST(Matmul, InBFloat16RoundsOnceHoweverTheMatricesLie) {
   EXPECT_LE(errorInBFloat16(random({6, 2 * kDepth}).slice(1, 0, 2 * kDepth, 2), b), kRounding);
   EXPECT_LE(errorInBFloat16(random({1, 1}).expand({6, kDepth}), b), kRounding);
   EXPECT_LE(errorInBFloat16(random({3, 1, 4, kDepth}), random({2, kDepth, 5})), kRounding);
-  EXPECT_LE(
-      errorInBFloat16(random({1, 4, kDepth}).expand({2, 4, kDepth}), random({1, kDepth, 5}).expand({2, kDepth, 5})),
-      kRounding);
+  EXPECT_LE(errorInBFloat16(random({1, 4, kDepth}).expand({2, 4, kDepth}),
+                            random({1, kDepth, 5}).expand({2, kDepth, 5})),
+            kRounding);
   const Tensor bias = random({5});
   const Tensor exact = matmul(a.to(DType::F32), b.to(DType::F32)) + bias.to(DType::F32);
-  EXPECT_LE(max(abs(linear(a, b.t(), bias).to(DType::F32) - exact)).item() / max(abs(exact)).item(), kRounding);
+  EXPECT_LE(max(abs(linear(a, b.t(), bias).to(DType::F32) - exact)).item() / max(abs(exact)).item(),
+            kRounding);
 }
 
 TEST(Matmul, OfManyMatricesWithOneHasTheGradientOfOneProduct) {

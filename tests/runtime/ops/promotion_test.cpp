@@ -14,9 +14,9 @@
 namespace lacuna::rt {
 namespace {
 
-const std::map<std::string, DType> kTypes{{"f32", DType::F32}, {"f64", DType::F64},  {"bf16", DType::BF16},
-                                          {"f16", DType::F16}, {"i32", DType::I32},  {"i64", DType::I64},
-                                          {"u8", DType::U8},   {"bool", DType::Bool}};
+const std::map<std::string, DType> kTypes{
+    {"f32", DType::F32}, {"f64", DType::F64}, {"bf16", DType::BF16}, {"f16", DType::F16},
+    {"i32", DType::I32}, {"i64", DType::I64}, {"u8", DType::U8},     {"bool", DType::Bool}};
 
 /// The higher kind wins (bool, integer, float), then the wider type; bf16 and f16 meet in f32.
 constexpr const char* kMeeting = R"(
@@ -39,7 +39,8 @@ constexpr const char* kWithANumber = R"(
 )";
 
 /// Calls visit(row, column, cell) for each cell of a table.
-void eachCell(const std::string& table, const std::function<void(std::string, DType, DType)>& visit) {
+void eachCell(const std::string& table,
+              const std::function<void(std::string, DType, DType)>& visit) {
   std::istringstream lines(table);
   std::vector<std::string> columns;
   for (std::string line; std::getline(lines, line);) {
@@ -52,7 +53,8 @@ void eachCell(const std::string& table, const std::function<void(std::string, DT
       continue;
     }
     ASSERT_EQ(cells.size(), columns.size() + 1) << line;
-    for (std::size_t i = 0; i < columns.size(); ++i) visit(cells[0], kTypes.at(columns[i]), kTypes.at(cells[i + 1]));
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      visit(cells[0], kTypes.at(columns[i]), kTypes.at(cells[i + 1]));
   }
 }
 
@@ -92,13 +94,15 @@ TEST(Promotion, FollowsItsTableForEveryPair) {
 
 TEST(Promotion, GivesArithmeticThatTypeAndItsValues) {
   eachPair([](DType a, DType b, DType wanted) {
-    EXPECT_EQ(div(left(a), right(b)).toString(), shownThree(isInteger(wanted) ? DType::F32 : wanted, {1, 0, INFINITY}));
+    EXPECT_EQ(div(left(a), right(b)).toString(),
+              shownThree(isInteger(wanted) ? DType::F32 : wanted, {1, 0, INFINITY}));
     if (wanted == DType::Bool) {
       EXPECT_THROW((void)add(left(a), right(b)), Error);
       return;
     }
     EXPECT_EQ(add(left(a), right(b)).toString(), shownThree(wanted, {2, 1, 1}));
-    EXPECT_EQ(sub(left(a), right(b)).toString(), shownThree(wanted, {0, wanted == DType::U8 ? 255.0 : -1.0, 1}));
+    EXPECT_EQ(sub(left(a), right(b)).toString(),
+              shownThree(wanted, {0, wanted == DType::U8 ? 255.0 : -1.0, 1}));
     EXPECT_EQ(mul(left(a), right(b)).toString(), shownThree(wanted, {1, 0, 0}));
     EXPECT_EQ(pow(left(a), right(b)).toString(), shownThree(wanted, {1, 0, 1}));
     EXPECT_EQ(maximum(left(a), right(b)).toString(), shownThree(wanted, {1, 1, 1}));
@@ -125,7 +129,8 @@ TEST(Promotion, OfATypeAndANumberFollowsItsTable) {
   eachCell(kWithANumber, [&](const std::string& row, DType type, DType wanted) {
     SCOPED_TRACE(row + " with " + name(type));
     const double number = std::stod(row);
-    EXPECT_EQ((left(type) + number).toString(), shownThree(wanted, {1 + number, number, 1 + number}));
+    EXPECT_EQ((left(type) + number).toString(),
+              shownThree(wanted, {1 + number, number, 1 + number}));
     EXPECT_EQ((left(type) * number).toString(), shownThree(wanted, {number, 0, number}));
     EXPECT_EQ(pow(left(type), number).toString(), shownThree(wanted, {1, 0, 1}));
     EXPECT_EQ((left(type) / number).toString(),

@@ -32,12 +32,15 @@ TEST(Interpolate, KeepsInfinitePixelsThatItDoesNotMix) {
 }
 
 TEST(Interpolate, BilinearSamplesAtCentresOrCorners) {
-  EXPECT_THAT(interpolate(row({0, 4}), {1, 4}, Interpolation::Bilinear).toVector<float>(), ElementsAre(0, 1, 3, 4));
-  EXPECT_THAT(interpolate(row({0, 4}), {1, 3}, Interpolation::Bilinear, true).toVector<float>(), ElementsAre(0, 2, 4));
+  EXPECT_THAT(interpolate(row({0, 4}), {1, 4}, Interpolation::Bilinear).toVector<float>(),
+              ElementsAre(0, 1, 3, 4));
+  EXPECT_THAT(interpolate(row({0, 4}), {1, 3}, Interpolation::Bilinear, true).toVector<float>(),
+              ElementsAre(0, 2, 4));
 }
 
 TEST(UpFirDn, IsAConvolutionOfTheUpsampledPicture) {
-  // u = 1 0 2 0 between a zero on either side; taps run against it. One row: its own filter factor is the middle tap.
+  // u = 1 0 2 0 between a zero on either side; taps run against it. One row: its own filter factor
+  // is the middle tap.
   const Tensor y = upFirDn2d(row({1, 2}), {0, 1, 10}, {.up = {1, 2}, .before = 1, .after = 1});
   EXPECT_THAT(y.toVector<float>(), ElementsAre(1, 10, 2, 20));
 }
@@ -60,7 +63,9 @@ TEST(UpFirDn, NamesWhatDoesNotFit) {
     (void)upFirDn2d(row({1, 2}), {1, 2, 3});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("up_fir_dn2d: the filter of 3 is longer than the padded input [1,1,1,2]"));
+    EXPECT_THAT(
+        error.what(),
+        HasSubstr("up_fir_dn2d: the filter of 3 is longer than the padded input [1,1,1,2]"));
   }
 }
 

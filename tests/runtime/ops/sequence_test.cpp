@@ -42,7 +42,9 @@ const GradientCase kSequenceCases[] = {
        const Tensor x = in[0].transpose(1, 2);
        return square(attention(x, x, x, {}, true).transpose(1, 2));
      }},
-    {"attention_five_dimensions", {{1, 2, 1, 2, 2}}, [](const Inputs& in) { return attention(in[0], in[0], in[0]); }},
+    {"attention_five_dimensions",
+     {{1, 2, 1, 2, 2}},
+     [](const Inputs& in) { return attention(in[0], in[0], in[0]); }},
     {"unbind",
      {{2, 3, 2}},
      [](const Inputs& in) {
@@ -78,7 +80,8 @@ INSTANTIATE_TEST_SUITE_P(Operators, SequenceGradient, testing::ValuesIn(kSequenc
 
 /// The same by building the matrix of scores.
 Tensor plainAttention(const Tensor& q, const Tensor& k, const Tensor& v) {
-  return matmul(softmax(matmul(q, k.t()) * (1 / std::sqrt(static_cast<double>(q.size(-1)))), -1), v);
+  return matmul(softmax(matmul(q, k.t()) * (1 / std::sqrt(static_cast<double>(q.size(-1)))), -1),
+                v);
 }
 
 TEST(Attention, OverManyBlocksEqualsThePlainFormula) {
@@ -104,12 +107,15 @@ std::size_t heapBytes() {
   return heap.uordblks + heap.hblkhd;
 }
 
-/// The memory that it works in counts for limits, statistics and tools, and goes with the execution.
+/// The memory that it works in counts for limits, statistics and tools, and goes with the
+/// execution.
 TEST(Attention, WorksInMemoryOfTheAllocator) {
   constexpr std::int64_t kKeys = 4096;
   constexpr std::size_t kScores = 64 * kKeys * sizeof(float);
   const Tensor x = randn({2, kKeys, 16}).setRequiresGrad();
-  const auto workspace = [](const auto& stats) { return stats[static_cast<std::size_t>(Role::Workspace)]; };
+  const auto workspace = [](const auto& stats) {
+    return stats[static_cast<std::size_t>(Role::Workspace)];
+  };
   synchronize();
   const std::size_t heap = heapBytes();
   resetPeakMemory();
@@ -120,14 +126,16 @@ TEST(Attention, WorksInMemoryOfTheAllocator) {
   resetPeakMemory();
   y.backward(ones({2, kKeys, 16}));
   synchronize();
-  EXPECT_GT(workspace(memoryStats().peakByRole), held + 2 * kScores) << "the scores and their gradients";
+  EXPECT_GT(workspace(memoryStats().peakByRole), held + 2 * kScores)
+      << "the scores and their gradients";
   EXPECT_EQ(workspace(memoryStats().activeByRole), held);
   EXPECT_LT(heapBytes(), heap + kScores / 2) << "and nothing beside it";
 }
 
 TEST(Attention, WhereEverythingIsHiddenGivesZeros) {
   const Tensor mask = full({1, 2}, -std::numeric_limits<double>::infinity());
-  EXPECT_THAT(attention(ones({1, 2}), ones({2, 2}), ones({2, 1}), mask).toVector<float>(), testing::ElementsAre(0));
+  EXPECT_THAT(attention(ones({1, 2}), ones({2, 2}), ones({2, 1}), mask).toVector<float>(),
+              testing::ElementsAre(0));
 }
 
 /// A case of masks: what hides, and whether later keys are hidden too.
@@ -138,13 +146,16 @@ struct MaskCase {
   bool causal;
 };
 
-/// The gradients of attention by its kernel, or by the operators that are recorded for gradients of gradients.
+/// The gradients of attention by its kernel, or by the operators that are recorded for gradients of
+/// gradients.
 std::vector<std::vector<float>> maskedGradients(const MaskCase& test, bool recorded) {
   manualSeed(2);
   std::vector<Tensor> inputs;
-  for (const std::int64_t width : {3, 3, 2}) inputs.push_back(randn({2, 4, width}).setRequiresGrad());
+  for (const std::int64_t width : {3, 3, 2})
+    inputs.push_back(randn({2, 4, width}).setRequiresGrad());
   const Tensor weights = randn({2, 4, 2});
-  const Tensor y = attention(inputs[0], inputs[1], inputs[2], fromVector(test.mask, test.shape), test.causal);
+  const Tensor y =
+      attention(inputs[0], inputs[1], inputs[2], fromVector(test.mask, test.shape), test.causal);
   std::vector<std::vector<float>> gradients;
   for (const Tensor& gradient : grad({y}, inputs, {weights}, {false, recorded, false}))
     gradients.push_back(gradient.toVector<float>());
@@ -168,7 +179,8 @@ TEST(Attention, TheRecordedGradientEqualsTheOtherUnderEveryMask) {
     const auto recorded = maskedGradients(test, true);
     for (std::size_t i = 0; i < plain.size(); ++i) {
       for (std::size_t k = 0; k < plain[i].size(); ++k)
-        EXPECT_NEAR(plain[i][k], recorded[i][k], 1e-5) << test.name << ", causal " << test.causal << ", input " << i;
+        EXPECT_NEAR(plain[i][k], recorded[i][k], 1e-5)
+            << test.name << ", causal " << test.causal << ", input " << i;
     }
   }
 }
@@ -180,7 +192,8 @@ TEST(Attention, HasTheSameGradientInBFloat16WhenItIsRecorded) {
     inputs.push_back((randn({4, 16, 16}) * size).to(DType::BF16).setRequiresGrad());
   const Tensor slope = randn({4, 16, 16}).to(DType::BF16);
   const auto gradients = [&](bool recorded) {
-    return grad({attention(inputs[0], inputs[1], inputs[2])}, inputs, {slope}, {.createGraph = recorded});
+    return grad({attention(inputs[0], inputs[1], inputs[2])}, inputs, {slope},
+                {.createGraph = recorded});
   };
   const std::vector<Tensor> plain = gradients(false);
   const std::vector<Tensor> recorded = gradients(true);
@@ -190,10 +203,12 @@ TEST(Attention, HasTheSameGradientInBFloat16WhenItIsRecorded) {
 }
 
 /// The gradients of some inputs of one attention; the other inputs need none, or are not asked for.
-std::vector<std::vector<float>> someGradients(const std::vector<std::size_t>& asked, bool othersNeed, bool recorded) {
+std::vector<std::vector<float>> someGradients(const std::vector<std::size_t>& asked,
+                                              bool othersNeed, bool recorded) {
   manualSeed(9);
   std::vector<Tensor> inputs;
-  for (const Shape& shape : {Shape{1, 2, 70, 3}, Shape{1, 2, 5, 3}, Shape{1, 2, 5, 4}}) inputs.push_back(randn(shape));
+  for (const Shape& shape : {Shape{1, 2, 70, 3}, Shape{1, 2, 5, 3}, Shape{1, 2, 5, 4}})
+    inputs.push_back(randn(shape));
   const Tensor slope = randn({1, 2, 70, 4});
   std::vector<Tensor> wanted;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -234,13 +249,15 @@ TEST(Attention, KeepsTheValueOnlyForTheGradientsOfQueryAndKey) {
   value = ones({2, 1});
   const Tensor other = attention(query, zeros({2, 2}), value);
   value.mul_(2.0);
-  EXPECT_THAT([&] { other.backward(); }, testing::ThrowsMessage<Error>(HasSubstr("changed in place")));
+  EXPECT_THAT([&] { other.backward(); },
+              testing::ThrowsMessage<Error>(HasSubstr("changed in place")));
 }
 
 TEST(Attention, ScoresOfAnyMagnitudeHaveProbabilitiesThatSumToOne) {
   for (const double mask : {-1e9, 0.0}) {
     const Tensor value = ones({1, 8, 1}).setRequiresGrad();
-    sum(attention(full({1, 2, 4}, 200), full({1, 8, 4}, 200), value, full({2, 8}, mask))).backward();
+    sum(attention(full({1, 2, 4}, 200), full({1, 8, 4}, 200), value, full({2, 8}, mask)))
+        .backward();
     EXPECT_THAT(value.grad().toVector<float>(), testing::Each(testing::FloatNear(0.25F, 1e-6F)));
   }
 }
@@ -271,15 +288,17 @@ TEST(Attention, AMaskOfBoolHidesWhereItIsFalse) {
 
 TEST(Attention, OfNoKeysIsZero) {
   const Tensor query = ones({1, 2, 3}).setRequiresGrad();
-  (void)attention(query.detach(), ones({1, 4, 3}), ones({1, 4, 2})).toVector<float>();  // memory that was used before
+  (void)attention(query.detach(), ones({1, 4, 3}), ones({1, 4, 2}))
+      .toVector<float>();  // memory that was used before
   const Tensor y = attention(query, ones({1, 0, 3}), ones({1, 0, 2}));
   EXPECT_THAT(y.toVector<float>(), testing::ElementsAre(0, 0, 0, 0));
   for (const bool recorded : {false, true}) {
     const Tensor gradient = grad({sum(y)}, {query}, {}, {true, recorded, false})[0];
     EXPECT_THAT(gradient.toVector<float>(), testing::Each(0));
   }
-  EXPECT_THAT(attention(ones({1, 0}), ones({2, 0}), fromVector<float>({1, 3}, {2, 1})).toVector<float>(),
-              testing::ElementsAre(2))
+  EXPECT_THAT(
+      attention(ones({1, 0}), ones({2, 0}), fromVector<float>({1, 3}, {2, 1})).toVector<float>(),
+      testing::ElementsAre(2))
       << "without features all keys count alike";
 }
 
@@ -291,7 +310,8 @@ TEST(Attention, RefusesAMaskOfNumbersThatAreNoScores) {
       testing::ThrowsMessage<Error>(HasSubstr("the mask is i64")));
   EXPECT_THAT(
       [] {
-        (void)attention(ones({1, 2}), ones({3, 2}), ones({3, 2}), zeros({1, 3}, {DType::F32, kMeta}));
+        (void)attention(ones({1, 2}), ones({3, 2}), ones({3, 2}),
+                        zeros({1, 3}, {DType::F32, kMeta}));
       },
       testing::ThrowsMessage<Error>(HasSubstr("the mask on meta")));
 }
@@ -299,9 +319,10 @@ TEST(Attention, RefusesAMaskOfNumbersThatAreNoScores) {
 TEST(Attention, NamesAMaskThatDoesNotFit) {
   const Tensor q = ones({2, 3, 4});
   for (const Shape& shape : {Shape{3, 4}, Shape{2, 2, 3, 3}, Shape{0, 3}}) {
-    EXPECT_THAT([&] { (void)attention(q, q, q, zeros(shape)); },
-                testing::ThrowsMessage<Error>(
-                    HasSubstr("attention: the mask " + shape.toString() + " does not stretch to the scores [2,3,3]")));
+    EXPECT_THAT(
+        [&] { (void)attention(q, q, q, zeros(shape)); },
+        testing::ThrowsMessage<Error>(HasSubstr("attention: the mask " + shape.toString() +
+                                                " does not stretch to the scores [2,3,3]")));
   }
 }
 
@@ -316,7 +337,8 @@ TEST(Attention, HasShapesOnMetaAndNamesWhatDoesNotFit) {
       [] {
         (void)attention(zeros({2, 3}), zeros({2, 4}), zeros({2, 3}));
       },
-      testing::ThrowsMessage<Error>(HasSubstr("attention: query [2,3], key [2,4], value [2,3] do not fit")));
+      testing::ThrowsMessage<Error>(
+          HasSubstr("attention: query [2,3], key [2,4], value [2,3] do not fit")));
 }
 
 double sigmoidOf(double x) {
@@ -351,7 +373,11 @@ TEST(Recurrent, ModulesStackLayersAndNameTheirParameters) {
   EXPECT_EQ(net(randn({2, 4, 3})).shape(), (Shape{2, 4, 5}));
   nn::Gru onMeta(3, 5, 1, {DType::F32, kMeta});
   EXPECT_EQ(onMeta(empty({2, 4, 3}, {DType::F32, kMeta})).shape(), (Shape{2, 4, 5}));
-  EXPECT_THAT([&] { (void)net(randn({2, 4, 2})); }, testing::ThrowsMessage<Error>(HasSubstr("lstm: input [2,4,2]")));
+  EXPECT_THAT(
+      [&] {
+        (void)net(randn({2, 4, 2}));
+      },
+      testing::ThrowsMessage<Error>(HasSubstr("lstm: input [2,4,2]")));
 }
 
 /// The steps of a sequence the other way round.
@@ -378,9 +404,10 @@ TEST(Recurrent, OfBothDirectionsEqualsRunsOverTheSequenceAndItsFlip) {
   std::vector<Tensor> cells;
   for (std::size_t layer = 0; layer < 2; ++layer) {
     const auto at = static_cast<std::int64_t>(2 * layer);
-    const RecurrentResult there = lstm(value, net.weights()[2 * layer], h.select(0, at), c.select(0, at));
-    const RecurrentResult back =
-        lstm(flipped(value), net.weights()[2 * layer + 1], h.select(0, at + 1), c.select(0, at + 1));
+    const RecurrentResult there =
+        lstm(value, net.weights()[2 * layer], h.select(0, at), c.select(0, at));
+    const RecurrentResult back = lstm(flipped(value), net.weights()[2 * layer + 1],
+                                      h.select(0, at + 1), c.select(0, at + 1));
     value = concat({there.output, flipped(back.output)}, 2);
     for (const RecurrentResult* one : {&there, &back}) {
       hiddens.push_back(one->hidden);
@@ -409,11 +436,12 @@ TEST(Recurrent, NamesTheParametersOfBothDirectionsInTheirOrder) {
   nn::Lstm net(3, 4, {.layers = 2, .bidirectional = true});
   std::vector<std::string> names;
   for (const nn::Module::Named& named : net.namedState()) names.push_back(named.name);
-  EXPECT_THAT(names,
-              testing::ElementsAre("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_ih_l0_reverse",
-                                   "weight_hh_l0_reverse", "bias_ih_l0_reverse", "bias_hh_l0_reverse", "weight_ih_l1",
-                                   "weight_hh_l1", "bias_ih_l1", "bias_hh_l1", "weight_ih_l1_reverse",
-                                   "weight_hh_l1_reverse", "bias_ih_l1_reverse", "bias_hh_l1_reverse"));
+  EXPECT_THAT(
+      names, testing::ElementsAre(
+                 "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_ih_l0_reverse",
+                 "weight_hh_l0_reverse", "bias_ih_l0_reverse", "bias_hh_l0_reverse", "weight_ih_l1",
+                 "weight_hh_l1", "bias_ih_l1", "bias_hh_l1", "weight_ih_l1_reverse",
+                 "weight_hh_l1_reverse", "bias_ih_l1_reverse", "bias_hh_l1_reverse"));
   EXPECT_EQ(net.weights()[2].input.shape(), (Shape{16, 8}));
   EXPECT_EQ(net(zeros({1, 0, 3})).shape(), (Shape{1, 0, 8}));
 }

@@ -11,8 +11,8 @@
 #include "lacuna/runtime/ops_image.h"
 #include "lacuna/runtime/random.h"
 
-/// Products, convolutions and attention in bf16 and f16 next to f32, in sizes that are cut into blocks, and with values
-/// that are no numbers.
+/// Products, convolutions and attention in bf16 and f16 next to f32, in sizes that are cut into
+/// blocks, and with values that are no numbers.
 namespace lacuna::rt {
 namespace {
 
@@ -26,14 +26,15 @@ class InShortTypes : public testing::TestWithParam<Short> {
  protected:
   void SetUp() override { manualSeed(11); }
   [[nodiscard]] Tensor random(const Shape& shape) const { return randn(shape).to(GetParam().type); }
-  /// The result of the same values in f32, rounded once, is as near as the type allows. Sums of many products differ in
-  /// f32 too, by some 1e-5 of the largest.
+  /// The result of the same values in f32, rounded once, is as near as the type allows. Sums of
+  /// many products differ in f32 too, by some 1e-5 of the largest.
   void expectRoundedOnce(const Tensor& got, const Tensor& exact, const char* what) const {
     ASSERT_EQ(got.dtype(), GetParam().type) << what;
     ASSERT_EQ(got.shape(), exact.shape()) << what;
     if (exact.numel() == 0) return;
     const Tensor error = abs(got.detach().to(DType::F32) - exact.detach());
-    const Tensor allowed = abs(exact.detach()) * GetParam().rounding + max(abs(exact.detach())) * 2e-5;
+    const Tensor allowed =
+        abs(exact.detach()) * GetParam().rounding + max(abs(exact.detach())) * 2e-5;
     EXPECT_LE(max(error - allowed).item(), 0) << what;
   }
   void expectProduct(const Tensor& a, const Tensor& b, const char* what) const {
@@ -46,7 +47,8 @@ TEST_P(InShortTypes, ProductsAreRoundedOnceHoweverTheyAreCut) {
   expectProduct(random({1100, 300}).t(), random({600, 1100}).t(), "transposed");
   expectProduct(random({2, 3, 270, 40}), random({2, 3, 40, 30}), "matrices larger than a block");
   expectProduct(random({700, 20, 30}), random({700, 30, 20}), "more matrices than fit a block");
-  expectProduct(random({700, 20, 30}), random({1, 30, 20}).expand({700, 30, 20}), "one matrix for many");
+  expectProduct(random({700, 20, 30}), random({1, 30, 20}).expand({700, 30, 20}),
+                "one matrix for many");
   expectProduct(random({2, 1, 20, 30}), random({5, 30, 20}), "stretched over two dimensions");
   expectProduct(random({6, 2200}).slice(1, 0, 2200, 2), random({1100, 5}), "every second");
   expectProduct(random({1, 1}).expand({6, 1100}), random({1100, 5}), "one value");
@@ -64,13 +66,15 @@ TEST_P(InShortTypes, LinearAddsItsBiasBeforeItRounds) {
 }
 
 /// Gradients of the inputs in the short type and in f32, of the same values.
-void expectGradients(const std::vector<Tensor>& inputs, const std::function<Tensor(const std::vector<Tensor>&)>& run,
+void expectGradients(const std::vector<Tensor>& inputs,
+                     const std::function<Tensor(const std::vector<Tensor>&)>& run,
                      double tolerance) {
   const auto gradients = [&](DType type) {
     std::vector<Tensor> leaves;
     for (const Tensor& input : inputs) leaves.push_back(input.to(type).clone().setRequiresGrad());
     const Tensor y = run(leaves);
-    y.backward(cos(arange(y.numel()).to(DType::F32)).view(y.shape()).to(inputs[0].dtype()).to(type));
+    y.backward(
+        cos(arange(y.numel()).to(DType::F32)).view(y.shape()).to(inputs[0].dtype()).to(type));
     return leaves;
   };
   const std::vector<Tensor> got = gradients(inputs[0].dtype());
@@ -110,7 +114,8 @@ TEST_P(InShortTypes, ConvolutionsAreRoundedOnce) {
     const Tensor weight = random(weights);
     const Tensor bias = random({weights[0]});
     const auto wide = [](const Tensor& from) { return from.to(DType::F32); };
-    expectRoundedOnce(conv2d(x, weight, bias, options), conv2d(wide(x), wide(weight), wide(bias), options), what);
+    expectRoundedOnce(conv2d(x, weight, bias, options),
+                      conv2d(wide(x), wide(weight), wide(bias), options), what);
   }
 }
 
@@ -119,14 +124,18 @@ TEST_P(InShortTypes, GradientsOfConvolutionsAreThoseOfF32) {
     SCOPED_TRACE(what);
     expectGradients(
         {random(shape), random(weights), random({weights[0]})},
-        [options = options](const auto& in) { return conv2d(in[0], in[1], in[2], options); }, 2 * GetParam().rounding);
+        [options = options](const auto& in) { return conv2d(in[0], in[1], in[2], options); },
+        2 * GetParam().rounding);
   }
 }
 
 TEST_P(InShortTypes, AttentionIsThatOfF32) {
-  const std::vector<Tensor> inputs{random({2, 3, 150, 16}), random({2, 3, 150, 16}), random({2, 3, 150, 16})};
+  const std::vector<Tensor> inputs{random({2, 3, 150, 16}), random({2, 3, 150, 16}),
+                                   random({2, 3, 150, 16})};
   for (const bool causal : {false, true}) {
-    const auto run = [causal](const std::vector<Tensor>& in) { return attention(in[0], in[1], in[2], {}, causal); };
+    const auto run = [causal](const std::vector<Tensor>& in) {
+      return attention(in[0], in[1], in[2], {}, causal);
+    };
     std::vector<Tensor> wide;
     for (const Tensor& input : inputs) wide.push_back(input.to(DType::F32));
     expectRoundedOnce(run(inputs), run(wide), "attention");
@@ -159,8 +168,12 @@ TEST_P(InShortTypes, ValuesThatAreNoNumbersStaySo) {
 
 TEST(F16, ProductsBeyondItsRangeAreInfiniteAndSmallOnesZero) {
   const Tensor large = full({1, 1}, 60000, {DType::F16});
-  EXPECT_EQ(matmul(large, full({1, 1}, 2, {DType::F16})).item(), std::numeric_limits<double>::infinity());
-  EXPECT_EQ(matmul(full({1, 2}, 60000, {DType::F16}), fromVector<float>({2, -2}, {2, 1}).to(DType::F16)).item(), 0)
+  EXPECT_EQ(matmul(large, full({1, 1}, 2, {DType::F16})).item(),
+            std::numeric_limits<double>::infinity());
+  EXPECT_EQ(
+      matmul(full({1, 2}, 60000, {DType::F16}), fromVector<float>({2, -2}, {2, 1}).to(DType::F16))
+          .item(),
+      0)
       << "sums are f32";
   const Tensor small = full({1, 1}, 1e-4, {DType::F16});
   EXPECT_EQ(matmul(small, small).item(), 0);

@@ -9,7 +9,8 @@
 #include "lacuna/runtime/ops_image.h"
 #include "support/message_of.h"
 
-/// The errors of operators for tensors that are not defined. page_test.cpp holds this list against the headers.
+/// The errors of operators for tensors that are not defined. page_test.cpp holds this list against
+/// the headers.
 namespace lacuna::rt {
 namespace {
 
@@ -19,7 +20,9 @@ struct Arguments {
   [[nodiscard]] Tensor operator()(int which, Shape shape, DType type = DType::F32) const {
     return which == missing ? Tensor() : zeros(shape, {type});
   }
-  [[nodiscard]] Tensor index(int which, Shape shape) const { return (*this)(which, shape, DType::I64); }
+  [[nodiscard]] Tensor index(int which, Shape shape) const {
+    return (*this)(which, shape, DType::I64);
+  }
 };
 
 struct Call {
@@ -102,13 +105,28 @@ const Call kCalls[] = {
     {"linear", "linear", {"x", "weight"}, LACUNA_TRY(linear(x(0, {2, 3}), x(1, {4, 3})))},
     {"softmax", "softmax", {"x"}, LACUNA_TRY(softmax(x(0, {2, 3}), 1))},
     {"log_softmax", "log_softmax", {"x"}, LACUNA_TRY(logSoftmax(x(0, {2, 3}), 0))},
-    {"cross_entropy", "cross_entropy", {"scores", "target"}, LACUNA_TRY(crossEntropy(x(0, {2, 3}), x.index(1, {2})))},
-    {"nll_loss", "nll_loss", {"logProbabilities", "target"}, LACUNA_TRY(nllLoss(x(0, {2, 3}), x.index(1, {2})))},
+    {"cross_entropy",
+     "cross_entropy",
+     {"scores", "target"},
+     LACUNA_TRY(crossEntropy(x(0, {2, 3}), x.index(1, {2})))},
+    {"nll_loss",
+     "nll_loss",
+     {"logProbabilities", "target"},
+     LACUNA_TRY(nllLoss(x(0, {2, 3}), x.index(1, {2})))},
     {"mse_loss", "mse_loss", {"x", "target"}, LACUNA_TRY(mseLoss(x(0, {2}), x(1, {2})))},
     {"l1_loss", "l1_loss", {"x", "target"}, LACUNA_TRY(l1Loss(x(0, {2}), x(1, {2})))},
-    {"bce_with_logits", "bce_with_logits", {"x", "target"}, LACUNA_TRY(bceWithLogits(x(0, {2}), x(1, {2})))},
-    {"embedding", "embedding", {"weight", "index"}, LACUNA_TRY(embedding(x(0, {2, 3}), x.index(1, {2})))},
-    {"index_select", "index_select", {"x", "index"}, LACUNA_TRY(indexSelect(x(0, {2, 3}), 0, x.index(1, {2})))},
+    {"bce_with_logits",
+     "bce_with_logits",
+     {"x", "target"},
+     LACUNA_TRY(bceWithLogits(x(0, {2}), x(1, {2})))},
+    {"embedding",
+     "embedding",
+     {"weight", "index"},
+     LACUNA_TRY(embedding(x(0, {2, 3}), x.index(1, {2})))},
+    {"index_select",
+     "index_select",
+     {"x", "index"},
+     LACUNA_TRY(indexSelect(x(0, {2, 3}), 0, x.index(1, {2})))},
     {"gather", "gather", {"x", "index"}, LACUNA_TRY(gather(x(0, {2, 3}), 0, x.index(1, {2, 3})))},
     {"scatter",
      "scatter",
@@ -117,7 +135,8 @@ const Call kCalls[] = {
     {"scatter_add",
      "scatter_add",
      {"x", "index", "values"},
-     LACUNA_TRY(scatterAdd(x(0, {2, 3}, DType::BF16), 0, x.index(1, {1, 3}), x(2, {1, 3}, DType::BF16)))},
+     LACUNA_TRY(
+         scatterAdd(x(0, {2, 3}, DType::BF16), 0, x.index(1, {1, 3}), x(2, {1, 3}, DType::BF16)))},
     {"concat", "concat", {"part 0", "part 1"}, LACUNA_TRY(concat({x(0, {2}), x(1, {2})}, 0))},
     {"stack", "stack", {"part 0", "part 1"}, LACUNA_TRY(stack({x(0, {2}), x(1, {2})}, 0))},
     {"split", "split", {"x"}, LACUNA_TRY(split(x(0, {2, 3}), 1, 0))},
@@ -132,14 +151,20 @@ const Call kCalls[] = {
     {"group_norm", "group_norm", {"x"}, LACUNA_TRY(groupNorm(x(0, {2, 4}), 2, {}, {}))},
     {"instance_norm", "instance_norm", {"x"}, LACUNA_TRY(instanceNorm(x(0, {2, 4, 3}), {}, {}))},
 
-    {"conv2d", "conv2d", {"x", "weight"}, LACUNA_TRY(conv2d(x(0, {1, 2, 4, 4}), x(1, {3, 2, 3, 3})))},
+    {"conv2d",
+     "conv2d",
+     {"x", "weight"},
+     LACUNA_TRY(conv2d(x(0, {1, 2, 4, 4}), x(1, {3, 2, 3, 3})))},
     {"conv_transpose2d",
      "conv_transpose2d",
      {"x", "weight"},
      LACUNA_TRY(convTranspose2d(x(0, {1, 2, 4, 4}), x(1, {2, 3, 3, 3})))},
     {"max_pool2d", "max_pool2d", {"x"}, LACUNA_TRY(maxPool2d(x(0, {1, 2, 4, 4}), {}))},
     {"avg_pool2d", "avg_pool2d", {"x"}, LACUNA_TRY(avgPool2d(x(0, {1, 2, 4, 4}), {}))},
-    {"adaptive_avg_pool2d", "adaptive_avg_pool2d", {"x"}, LACUNA_TRY(adaptiveAvgPool2d(x(0, {1, 2, 4, 4})))},
+    {"adaptive_avg_pool2d",
+     "adaptive_avg_pool2d",
+     {"x"},
+     LACUNA_TRY(adaptiveAvgPool2d(x(0, {1, 2, 4, 4})))},
     {"interpolate", "interpolate", {"x"}, LACUNA_TRY(interpolate(x(0, {1, 2, 4, 4}), 2))},
     {"up_fir_dn2d", "up_fir_dn2d", {"x"}, LACUNA_TRY(upFirDn2d(x(0, {1, 2, 4, 4}), {1, 1}))},
     {"blur2d", "blur2d", {"x"}, LACUNA_TRY(blur2d(x(0, {1, 2, 4, 4}), {1, 1}))},
@@ -181,8 +206,9 @@ TEST_P(WithoutATensor, ItIsRefusedWithTheOperatorAndTheArgument) {
   const Call& call = GetParam();
   EXPECT_NO_THROW(call.run({})) << "with all of them it runs";
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
-    EXPECT_THAT(test::messageOf([&] { call.run({static_cast<int>(i)}); }),
-                testing::StartsWith(std::string(call.op) + ": " + call.arguments[i] + " is not defined"));
+    EXPECT_THAT(
+        test::messageOf([&] { call.run({static_cast<int>(i)}); }),
+        testing::StartsWith(std::string(call.op) + ": " + call.arguments[i] + " is not defined"));
   }
 }
 INSTANTIATE_TEST_SUITE_P(Operators, WithoutATensor, testing::ValuesIn(kCalls),

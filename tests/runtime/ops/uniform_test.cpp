@@ -12,7 +12,8 @@ namespace {
 
 TEST(Uniform, StaysBelowItsEndInEveryTypeAndRange) {
   manualSeed(7);
-  constexpr std::pair<double, double> kRanges[] = {{1, 2}, {-2, -1}, {-1, 1}, {0, 1e-3}, {100, 101}, {-1e-30, 0}};
+  constexpr std::pair<double, double> kRanges[] = {{1, 2},    {-2, -1},   {-1, 1},
+                                                   {0, 1e-3}, {100, 101}, {-1e-30, 0}};
   for (const DType type : {DType::F64, DType::F32, DType::BF16, DType::F16}) {
     for (const auto& [low, high] : kRanges) {
       if (type == DType::F16 && low == -1e-30) continue;  // it has no numbers there
@@ -24,7 +25,8 @@ TEST(Uniform, StaysBelowItsEndInEveryTypeAndRange) {
   }
   Tensor same = empty({3}, {DType::BF16});
   uniform_(same, 1, 1);
-  EXPECT_THAT(same.toVector<float>(), testing::Each(1.0F)) << "nothing lies between, so it is that number";
+  EXPECT_THAT(same.toVector<float>(), testing::Each(1.0F))
+      << "nothing lies between, so it is that number";
 }
 
 }  // namespace

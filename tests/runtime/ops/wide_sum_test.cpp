@@ -9,15 +9,16 @@
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
 
-/// Many equal numbers added up in 16 bits: where each sum were rounded, it would stop at 256 (bf16) or 2048 (f16) of
-/// them.
+/// Many equal numbers added up in 16 bits: where each sum were rounded, it would stop at 256 (bf16)
+/// or 2048 (f16) of them.
 namespace lacuna::rt {
 namespace {
 
 constexpr DType kHalfTypes[] = {DType::BF16, DType::F16};
 
 /// The largest gradient of the sum of function(x).
-double largestGradient(const std::function<Tensor(const Tensor&)>& function, const Tensor& x, bool recorded) {
+double largestGradient(const std::function<Tensor(const Tensor&)>& function, const Tensor& x,
+                       bool recorded) {
   const Tensor gradient = grad({sum(function(x))}, {x}, {}, {.createGraph = recorded})[0];
   EXPECT_EQ(gradient.dtype(), x.dtype());
   return max(gradient.detach()).item();
@@ -29,8 +30,12 @@ TEST(WideSums, OfAnEntryThatIsReadOften) {
     for (const bool recorded : {false, true}) {
       const Tensor row = zeros({1}, {type}).setRequiresGrad();
       const Tensor table = zeros({1, 2}, {type}).setRequiresGrad();
-      EXPECT_EQ(largestGradient([&](const Tensor& x) { return embedding(x, index); }, table, recorded), 4096);
-      EXPECT_EQ(largestGradient([&](const Tensor& x) { return gather(x, 0, index); }, row, recorded), 4096);
+      EXPECT_EQ(
+          largestGradient([&](const Tensor& x) { return embedding(x, index); }, table, recorded),
+          4096);
+      EXPECT_EQ(
+          largestGradient([&](const Tensor& x) { return gather(x, 0, index); }, row, recorded),
+          4096);
     }
     const Tensor summed = scatterAdd(zeros({1}, {type}), 0, index, ones({4096}, {type}));
     EXPECT_EQ(summed.dtype(), type);
@@ -48,7 +53,8 @@ TEST(WideSums, OfElementsThatShareTheGradientOfAnExtreme) {
   }
 }
 
-/// A picture whose pixel in the middle is in each of the 900 windows of 30 × 30, and is larger than all others.
+/// A picture whose pixel in the middle is in each of the 900 windows of 30 × 30, and is larger than
+/// all others.
 Tensor peak() {
   std::vector<float> values(59 * 59, 0.0F);
   values[29 * 59 + 29] = 1;
@@ -59,10 +65,17 @@ TEST(WideSums, OfAPixelThatIsInManyWindows) {
   const Pool2dOptions overlapping{.window = 30, .stride = 1};
   const Tensor one = ones({1, 1, 1, 1}, {DType::BF16}).setRequiresGrad();
   for (const bool recorded : {false, true}) {
-    EXPECT_EQ(largestGradient([&](const Tensor& x) { return maxPool2d(x, overlapping); }, peak(), recorded), 900);
-    EXPECT_EQ(largestGradient([&](const Tensor& x) { return avgPool2d(x, overlapping); }, peak(), recorded), 1);
-    EXPECT_EQ(largestGradient([](const Tensor& x) { return adaptiveAvgPool2d(x, 30); }, one, recorded), 900);
-    EXPECT_EQ(largestGradient([](const Tensor& x) { return interpolate(x, 30); }, one, recorded), 900);
+    EXPECT_EQ(largestGradient([&](const Tensor& x) { return maxPool2d(x, overlapping); }, peak(),
+                              recorded),
+              900);
+    EXPECT_EQ(largestGradient([&](const Tensor& x) { return avgPool2d(x, overlapping); }, peak(),
+                              recorded),
+              1);
+    EXPECT_EQ(
+        largestGradient([](const Tensor& x) { return adaptiveAvgPool2d(x, 30); }, one, recorded),
+        900);
+    EXPECT_EQ(largestGradient([](const Tensor& x) { return interpolate(x, 30); }, one, recorded),
+              900);
   }
 }
 
@@ -80,7 +93,8 @@ TEST(WideSums, OfATensorThatIsUsedOften) {
     for (const bool computed : {false, true}) {
       const Tensor x = ones({1}, {type}).setRequiresGrad();
       const auto function = [=](const Tensor& leaf) { return usedOften(leaf, computed, uses); };
-      for (const bool recorded : {false, true}) EXPECT_EQ(largestGradient(function, x, recorded), uses);
+      for (const bool recorded : {false, true})
+        EXPECT_EQ(largestGradient(function, x, recorded), uses);
       sum(function(x)).backward();
       EXPECT_EQ(x.grad().dtype(), type);
       EXPECT_EQ(x.grad().item(), uses);

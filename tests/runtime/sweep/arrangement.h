@@ -16,8 +16,8 @@
 namespace lacuna::rt {
 
 enum class Layout : std::uint8_t { Contiguous, Transposed, EverySecond, Middle, Expanded };
-inline constexpr Layout kLayouts[] = {Layout::Contiguous, Layout::Transposed, Layout::EverySecond, Layout::Middle,
-                                      Layout::Expanded};
+inline constexpr Layout kLayouts[] = {Layout::Contiguous, Layout::Transposed, Layout::EverySecond,
+                                      Layout::Middle, Layout::Expanded};
 
 /// The shape of the memory behind a tensor of `shape` in this layout.
 inline Shape baseShape(const Shape& shape, Layout layout) {
@@ -52,7 +52,8 @@ inline Tensor arranged(const Tensor& base, const Shape& shape, Layout layout) {
 inline Shape randomShape(SampleRandom& random, int leastRank = 0, bool mayBeEmpty = true) {
   constexpr std::int64_t kSizes[] = {1, 2, 3, 5, 4, 1, 0};
   Shape shape;
-  const auto rank = leastRank + static_cast<int>(random.below(static_cast<std::uint64_t>(5 - leastRank)));
+  const auto rank =
+      leastRank + static_cast<int>(random.below(static_cast<std::uint64_t>(5 - leastRank)));
   for (int d = 0; d < rank; ++d) shape.push(kSizes[random.below(mayBeEmpty ? 7 : 6)]);
   return shape;
 }
@@ -61,7 +62,8 @@ inline Layout randomLayout(SampleRandom& random) {
   return kLayouts[random.below(5)];
 }
 
-/// Values between low and high that keep a distance from the places where functions have corners (0, ±0.5, ±1, …).
+/// Values between low and high that keep a distance from the places where functions have corners
+/// (0, ±0.5, ±1, …).
 inline Tensor randomBase(SampleRandom& random, const Shape& shape, double low, double high) {
   std::vector<double> values(static_cast<std::size_t>(shape.numel()));
   for (double& value : values) {
@@ -92,11 +94,13 @@ inline Arranged randomArranged(SampleRandom& random, const Shape& shape, double 
 inline Shape broadcastable(SampleRandom& random, const Shape& shape) {
   Shape out;
   const auto skip = static_cast<int>(random.below(static_cast<std::uint64_t>(shape.rank() + 1)));
-  for (int d = random.below(2) == 0 ? 0 : skip; d < shape.rank(); ++d) out.push(random.below(3) == 0 ? 1 : shape[d]);
+  for (int d = random.below(2) == 0 ? 0 : skip; d < shape.rank(); ++d)
+    out.push(random.below(3) == 0 ? 1 : shape[d]);
   return out;
 }
 
-/// Gradients of `function` with respect to the memory behind the inputs, against finite differences.
+/// Gradients of `function` with respect to the memory behind the inputs, against finite
+/// differences.
 inline std::string checkGradient(const std::function<Tensor(const std::vector<Tensor>&)>& function,
                                  const std::vector<Arranged>& inputs, bool second = false) {
   std::vector<Tensor> leaves;
@@ -107,17 +111,19 @@ inline std::string checkGradient(const std::function<Tensor(const std::vector<Te
   return gradcheck(
       [&](const std::vector<Tensor>& in) {
         std::vector<Tensor> views;
-        for (std::size_t i = 0; i < in.size(); ++i) views.push_back(arranged(in[i], inputs[i].shape, inputs[i].layout));
+        for (std::size_t i = 0; i < in.size(); ++i)
+          views.push_back(arranged(in[i], inputs[i].shape, inputs[i].layout));
         return std::vector<Tensor>{function(views)};
       },
       leaves, options);
 }
 
-/// Gradients of `function` with respect to the memory behind the inputs, in `type` against f64, from the same values
-/// and the same seed. The types take other ways through the kernels. Returns the first difference above `tolerance` of
-/// the largest gradient, or an empty text.
-inline std::string compareGradient(const std::function<Tensor(const std::vector<Tensor>&)>& function,
-                                   const std::vector<Arranged>& inputs, DType type, double tolerance) {
+/// Gradients of `function` with respect to the memory behind the inputs, in `type` against f64,
+/// from the same values and the same seed. The types take other ways through the kernels. Returns
+/// the first difference above `tolerance` of the largest gradient, or an empty text.
+inline std::string compareGradient(
+    const std::function<Tensor(const std::vector<Tensor>&)>& function,
+    const std::vector<Arranged>& inputs, DType type, double tolerance) {
   Tensor seed;
   const auto gradients = [&](DType computed) {
     std::vector<Tensor> leaves;
@@ -127,7 +133,8 @@ inline std::string compareGradient(const std::function<Tensor(const std::vector<
       views.push_back(arranged(leaves.back(), input.shape, input.layout));
     }
     const Tensor y = function(views);
-    if (!seed.defined()) seed = cos(arange(y.numel()).to(DType::F64)).view(y.shape()).to(type).to(DType::F64);
+    if (!seed.defined())
+      seed = cos(arange(y.numel()).to(DType::F64)).view(y.shape()).to(type).to(DType::F64);
     y.backward(seed.to(y.dtype()));
     std::vector<std::vector<double>> all;
     for (const Tensor& leaf : leaves) all.push_back(leaf.grad().toVector<double>());
@@ -142,15 +149,16 @@ inline std::string compareGradient(const std::function<Tensor(const std::vector<
   for (std::size_t i = 0; i < exact.size(); ++i) {
     for (std::size_t at = 0; at < exact[i].size(); ++at) {
       if (std::abs(got[i][at] - exact[i][at]) <= tolerance * largest) continue;
-      return std::string(name(type)) + " gradient of input " + std::to_string(i) + " at " + std::to_string(at) +
-             " is " + std::to_string(got[i][at]) + ", in f64 " + std::to_string(exact[i][at]);
+      return std::string(name(type)) + " gradient of input " + std::to_string(i) + " at " +
+             std::to_string(at) + " is " + std::to_string(got[i][at]) + ", in f64 " +
+             std::to_string(exact[i][at]);
     }
   }
   return "";
 }
 
-/// The operator on meta next to the CPU: what differs in shape, type or order in memory of its result, or in shape or
-/// type of its gradients; or nothing.
+/// The operator on meta next to the CPU: what differs in shape, type or order in memory of its
+/// result, or in shape or type of its gradients; or nothing.
 inline std::string compareMeta(const std::function<Tensor(const std::vector<Tensor>&)>& function,
                                const std::vector<Arranged>& inputs, DType type) {
   const auto describe = [](const Tensor& x) { return x.shape().toString() + name(x.dtype()); };
@@ -163,9 +171,11 @@ inline std::string compareMeta(const std::function<Tensor(const std::vector<Tens
     }
     const Tensor y = function(views);
     if (y.device() != device) return std::string("on ") + toString(y.device());
-    std::string all = describe(y) + " strides " + (y.numel() == 0 ? "of nothing" : y.strides().toString());
+    std::string all =
+        describe(y) + " strides " + (y.numel() == 0 ? "of nothing" : y.strides().toString());
     if (y.requiresGrad()) y.backward(ones(y.shape(), {y.dtype(), device}));
-    for (const Tensor& leaf : leaves) all += ", gradient " + (leaf.grad().defined() ? describe(leaf.grad()) : "none");
+    for (const Tensor& leaf : leaves)
+      all += ", gradient " + (leaf.grad().defined() ? describe(leaf.grad()) : "none");
     return all;
   };
   const std::string onCpu = describeAll(kCpu);

@@ -8,8 +8,8 @@
 #include "lacuna/runtime/ops_image.h"
 #include "runtime/sweep/arrangement.h"
 
-/// Every elementwise operator and reduction: values against the closed form and gradients against finite differences,
-/// over random shapes, layouts and broadcasts.
+/// Every elementwise operator and reduction: values against the closed form and gradients against
+/// finite differences, over random shapes, layouts and broadcasts.
 namespace lacuna::rt {
 namespace {
 
@@ -51,10 +51,14 @@ const UnaryCase kUnary[] = {
     {"abs", [](const Tensor& x) { return abs(x); }, [](double x) { return std::abs(x); }},
     {"exp", [](const Tensor& x) { return exp(x); }, [](double x) { return std::exp(x); }},
     {"log", [](const Tensor& x) { return log(x); }, [](double x) { return std::log(x); }, 0.1, 4},
-    {"log1p", [](const Tensor& x) { return log1p(x); }, [](double x) { return std::log1p(x); }, -0.9, 4},
-    {"sqrt", [](const Tensor& x) { return sqrt(x); }, [](double x) { return std::sqrt(x); }, 0.1, 4},
-    {"rsqrt", [](const Tensor& x) { return rsqrt(x); }, [](double x) { return 1 / std::sqrt(x); }, 0.1, 4},
-    {"reciprocal", [](const Tensor& x) { return reciprocal(x); }, [](double x) { return 1 / x; }, 0.2, 4},
+    {"log1p", [](const Tensor& x) { return log1p(x); }, [](double x) { return std::log1p(x); },
+     -0.9, 4},
+    {"sqrt", [](const Tensor& x) { return sqrt(x); }, [](double x) { return std::sqrt(x); }, 0.1,
+     4},
+    {"rsqrt", [](const Tensor& x) { return rsqrt(x); }, [](double x) { return 1 / std::sqrt(x); },
+     0.1, 4},
+    {"reciprocal", [](const Tensor& x) { return reciprocal(x); }, [](double x) { return 1 / x; },
+     0.2, 4},
     {"square", [](const Tensor& x) { return square(x); }, [](double x) { return x * x; }},
     {"sin", [](const Tensor& x) { return sin(x); }, [](double x) { return std::sin(x); }},
     {"cos", [](const Tensor& x) { return cos(x); }, [](double x) { return std::cos(x); }},
@@ -64,22 +68,29 @@ const UnaryCase kUnary[] = {
     {"relu", [](const Tensor& x) { return relu(x); }, [](double x) { return std::max(x, 0.0); }},
     {"leaky_relu", [](const Tensor& x) { return leakyRelu(x, 0.2, 1.5); },
      [](double x) { return 1.5 * (x > 0 ? x : 0.2 * x); }},
-    {"elu", [](const Tensor& x) { return elu(x, 1.3); }, [](double x) { return x > 0 ? x : 1.3 * std::expm1(x); }},
+    {"elu", [](const Tensor& x) { return elu(x, 1.3); },
+     [](double x) { return x > 0 ? x : 1.3 * std::expm1(x); }},
     {"elu_of_a_negative_slope", [](const Tensor& x) { return elu(x, -0.7); },
      [](double x) { return x > 0 ? x : -0.7 * std::expm1(x); }},
     {"gelu", [](const Tensor& x) { return gelu(x); }, [](double x) { return x * normalCdf(x); }},
     {"gelu_tanh", [](const Tensor& x) { return gelu(x, true); },
-     [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
+     [](double x) {
+       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+     }},
     {"silu", [](const Tensor& x) { return silu(x); }, [](double x) { return x * sigmoidOf(x); }},
-    {"softplus", [](const Tensor& x) { return softplus(x); }, [](double x) { return std::log1p(std::exp(x)); }},
-    {"clamp", [](const Tensor& x) { return clamp(x, -1, 1.5); }, [](double x) { return std::clamp(x, -1.0, 1.5); }},
-    {"sign", [](const Tensor& x) { return sign(x); }, [](double x) { return x > 0   ? 1.0
-                                                                            : x < 0 ? -1.0
-                                                                                    : 0.0; }},
+    {"softplus", [](const Tensor& x) { return softplus(x); },
+     [](double x) { return std::log1p(std::exp(x)); }},
+    {"clamp", [](const Tensor& x) { return clamp(x, -1, 1.5); },
+     [](double x) { return std::clamp(x, -1.0, 1.5); }},
+    {"sign", [](const Tensor& x) { return sign(x); },
+     [](double x) { return x > 0   ? 1.0
+                           : x < 0 ? -1.0
+                                   : 0.0; }},
     {"floor", [](const Tensor& x) { return floor(x); }, [](double x) { return std::floor(x); }},
     {"ceil", [](const Tensor& x) { return ceil(x); }, [](double x) { return std::ceil(x); }},
     {"round", [](const Tensor& x) { return round(x); }, [](double x) { return std::nearbyint(x); }},
-    {"pow_number", [](const Tensor& x) { return pow(x, 2.5); }, [](double x) { return std::pow(x, 2.5); }, 0.1, 3},
+    {"pow_number", [](const Tensor& x) { return pow(x, 2.5); },
+     [](double x) { return std::pow(x, 2.5); }, 0.1, 3},
     {"pow_one", [](const Tensor& x) { return pow(x, 1); }, [](double x) { return x; }},
     {"pow_two", [](const Tensor& x) { return pow(x, 2); }, [](double x) { return x * x; }},
     {"pow_three", [](const Tensor& x) { return pow(x, 3); }, [](double x) { return x * x * x; }},
@@ -92,12 +103,16 @@ const UnaryCase kUnary[] = {
 };
 
 const BinaryCase kBinary[] = {
-    {"add", [](const Tensor& a, const Tensor& b) { return a + b; }, [](double a, double b) { return a + b; }},
+    {"add", [](const Tensor& a, const Tensor& b) { return a + b; },
+     [](double a, double b) { return a + b; }},
     {"add_alpha", [](const Tensor& a, const Tensor& b) { return add(a, b, -1.5); },
      [](double a, double b) { return a - 1.5 * b; }},
-    {"sub", [](const Tensor& a, const Tensor& b) { return a - b; }, [](double a, double b) { return a - b; }},
-    {"mul", [](const Tensor& a, const Tensor& b) { return a * b; }, [](double a, double b) { return a * b; }},
-    {"div", [](const Tensor& a, const Tensor& b) { return a / b; }, [](double a, double b) { return a / b; }, 0.3, 3},
+    {"sub", [](const Tensor& a, const Tensor& b) { return a - b; },
+     [](double a, double b) { return a - b; }},
+    {"mul", [](const Tensor& a, const Tensor& b) { return a * b; },
+     [](double a, double b) { return a * b; }},
+    {"div", [](const Tensor& a, const Tensor& b) { return a / b; },
+     [](double a, double b) { return a / b; }, 0.3, 3},
     {"pow", [](const Tensor& a, const Tensor& b) { return pow(a, b); },
      [](double a, double b) { return std::pow(a, b); }, 0.3, 2},
     {"maximum", [](const Tensor& a, const Tensor& b) { return maximum(a, b); },
@@ -110,17 +125,22 @@ const BinaryCase kBinary[] = {
      },
      [](double a, double b) { return a > 0.25 ? 2 * a : b; }},
     {"equal", [](const Tensor& a, const Tensor& b) { return equal(round(a), round(b)); },
-     [](double a, double b) { return std::nearbyint(a) == std::nearbyint(b) ? 1.0 : 0.0; }, -2, 2, false},
+     [](double a, double b) { return std::nearbyint(a) == std::nearbyint(b) ? 1.0 : 0.0; }, -2, 2,
+     false},
     {"not_equal", [](const Tensor& a, const Tensor& b) { return notEqual(round(a), round(b)); },
-     [](double a, double b) { return std::nearbyint(a) != std::nearbyint(b) ? 1.0 : 0.0; }, -2, 2, false},
+     [](double a, double b) { return std::nearbyint(a) != std::nearbyint(b) ? 1.0 : 0.0; }, -2, 2,
+     false},
     {"less", [](const Tensor& a, const Tensor& b) { return less(a, b); },
      [](double a, double b) { return a < b ? 1.0 : 0.0; }, -3, 3, false},
     {"less_equal", [](const Tensor& a, const Tensor& b) { return lessEqual(round(a), round(b)); },
-     [](double a, double b) { return std::nearbyint(a) <= std::nearbyint(b) ? 1.0 : 0.0; }, -2, 2, false},
+     [](double a, double b) { return std::nearbyint(a) <= std::nearbyint(b) ? 1.0 : 0.0; }, -2, 2,
+     false},
     {"greater", [](const Tensor& a, const Tensor& b) { return greater(a, b); },
      [](double a, double b) { return a > b ? 1.0 : 0.0; }, -3, 3, false},
-    {"greater_equal", [](const Tensor& a, const Tensor& b) { return greaterEqual(round(a), round(b)); },
-     [](double a, double b) { return std::nearbyint(a) >= std::nearbyint(b) ? 1.0 : 0.0; }, -2, 2, false},
+    {"greater_equal",
+     [](const Tensor& a, const Tensor& b) { return greaterEqual(round(a), round(b)); },
+     [](double a, double b) { return std::nearbyint(a) >= std::nearbyint(b) ? 1.0 : 0.0; }, -2, 2,
+     false},
     {"logical_and",
      [](const Tensor& a, const Tensor& b) {
        return logicalAnd(less(a, b), less(a, scalar(1, {DType::F64, a.device()})));
@@ -176,7 +196,8 @@ TEST_P(Unary, HasTheGradientOfItsFormula) {
   SampleRandom random(2);
   for (int round = 0; round < kRounds / 4; ++round) {
     const Arranged input = randomArranged(random, randomShape(random, 0), test.low, test.high);
-    ASSERT_EQ(checkGradient([&](const std::vector<Tensor>& in) { return test.op(in[0]); }, {input}), "")
+    ASSERT_EQ(checkGradient([&](const std::vector<Tensor>& in) { return test.op(in[0]); }, {input}),
+              "")
         << input.text();
   }
 }
@@ -196,7 +217,8 @@ TEST_P(Unary, HasThatGradientInShorterTypesToo) {
 TEST_P(Unary, GivesTheSameShapeAndTypeOnMeta) {
   SampleRandom random(10);
   for (int round = 0; round < kRounds; ++round) {
-    const Arranged input = randomArranged(random, randomShape(random), GetParam().low, GetParam().high);
+    const Arranged input =
+        randomArranged(random, randomShape(random), GetParam().low, GetParam().high);
     const auto function = [&](const std::vector<Tensor>& in) { return GetParam().op(in[0]); };
     for (const DType type : kFloats)
       ASSERT_EQ(compareMeta(function, {input}, type), "") << name(type) << ' ' << input.text();
@@ -251,8 +273,8 @@ TEST_P(Binary, FollowsItsFormulaInEveryLayoutBroadcastAndType) {
       const auto got = y.toVector<double>();
       for (std::size_t i = 0; i < got.size(); ++i) {
         const auto at = static_cast<std::int64_t>(i);
-        const double exact =
-            GetParam().exact(left[sourceOf(at, y.shape(), a.shape)], right[sourceOf(at, y.shape(), b.shape)]);
+        const double exact = GetParam().exact(left[sourceOf(at, y.shape(), a.shape)],
+                                              right[sourceOf(at, y.shape(), b.shape)]);
         ASSERT_NEAR(got[i], exact, tolerance(type) * std::max(1.0, std::abs(exact)))
             << name(type) << ' ' << a.text() << " and " << b.text();
       }
@@ -265,7 +287,10 @@ TEST_P(Binary, HasTheGradientOfItsFormula) {
   SampleRandom random(4);
   for (int round = 0; round < kRounds / 4; ++round) {
     const auto [a, b] = operands(random);
-    ASSERT_EQ(checkGradient([&](const std::vector<Tensor>& in) { return GetParam().op(in[0], in[1]); }, {a, b}), "")
+    ASSERT_EQ(
+        checkGradient([&](const std::vector<Tensor>& in) { return GetParam().op(in[0], in[1]); },
+                      {a, b}),
+        "")
         << a.text() << " and " << b.text();
   }
 }
@@ -275,9 +300,13 @@ TEST_P(Binary, HasThatGradientInShorterTypesToo) {
   SampleRandom random(9);
   for (int round = 0; round < kRounds / 2; ++round) {
     const auto [a, b] = operands(random);
-    const auto function = [&](const std::vector<Tensor>& in) { return GetParam().op(in[0], in[1]); };
-    ASSERT_EQ(compareGradient(function, {a, b}, DType::F32, 1e-5), "") << a.text() << " and " << b.text();
-    ASSERT_EQ(compareGradient(function, {a, b}, DType::BF16, 4e-2), "") << a.text() << " and " << b.text();
+    const auto function = [&](const std::vector<Tensor>& in) {
+      return GetParam().op(in[0], in[1]);
+    };
+    ASSERT_EQ(compareGradient(function, {a, b}, DType::F32, 1e-5), "")
+        << a.text() << " and " << b.text();
+    ASSERT_EQ(compareGradient(function, {a, b}, DType::BF16, 4e-2), "")
+        << a.text() << " and " << b.text();
   }
 }
 
@@ -285,9 +314,12 @@ TEST_P(Binary, GivesTheSameShapeAndTypeOnMeta) {
   SampleRandom random(11);
   for (int round = 0; round < kRounds; ++round) {
     const auto [a, b] = operands(random);
-    const auto function = [&](const std::vector<Tensor>& in) { return GetParam().op(in[0], in[1]); };
+    const auto function = [&](const std::vector<Tensor>& in) {
+      return GetParam().op(in[0], in[1]);
+    };
     for (const DType type : kFloats)
-      ASSERT_EQ(compareMeta(function, {a, b}, type), "") << name(type) << ' ' << a.text() << " and " << b.text();
+      ASSERT_EQ(compareMeta(function, {a, b}, type), "")
+          << name(type) << ' ' << a.text() << " and " << b.text();
   }
 }
 
@@ -317,15 +349,32 @@ double varianceOf(const std::vector<double>& values) {
 }
 
 const ReductionCase kReductions[] = {
-    {"sum", [](const Tensor& x, std::vector<int> dims, bool keep) { return sum(x, std::move(dims), keep); },
-     [](const std::vector<double>& v) { return v.empty() ? 0 : meanOf(v) * static_cast<double>(v.size()); }},
-    {"mean", [](const Tensor& x, std::vector<int> dims, bool keep) { return mean(x, std::move(dims), keep); }, meanOf,
-     false},
-    {"max", [](const Tensor& x, std::vector<int> dims, bool keep) { return max(x, std::move(dims), keep); },
+    {"sum",
+     [](const Tensor& x, std::vector<int> dims, bool keep) {
+       return sum(x, std::move(dims), keep);
+     },
+     [](const std::vector<double>& v) {
+       return v.empty() ? 0 : meanOf(v) * static_cast<double>(v.size());
+     }},
+    {"mean",
+     [](const Tensor& x, std::vector<int> dims, bool keep) {
+       return mean(x, std::move(dims), keep);
+     },
+     meanOf, false},
+    {"max",
+     [](const Tensor& x, std::vector<int> dims, bool keep) {
+       return max(x, std::move(dims), keep);
+     },
      [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); }, false},
-    {"min", [](const Tensor& x, std::vector<int> dims, bool keep) { return min(x, std::move(dims), keep); },
+    {"min",
+     [](const Tensor& x, std::vector<int> dims, bool keep) {
+       return min(x, std::move(dims), keep);
+     },
      [](const std::vector<double>& v) { return *std::min_element(v.begin(), v.end()); }, false},
-    {"var", [](const Tensor& x, std::vector<int> dims, bool keep) { return var(x, std::move(dims), keep, false); },
+    {"var",
+     [](const Tensor& x, std::vector<int> dims, bool keep) {
+       return var(x, std::move(dims), keep, false);
+     },
      varianceOf, false},
 };
 
@@ -380,8 +429,11 @@ TEST_P(Reduction, HasTheGradientOfItsFormula) {
     // Equal largest elements have no gradient to compare with.
     if (input.layout == Layout::Expanded) continue;
     const std::vector<int> dims = someDims(random, shape);
-    ASSERT_EQ(checkGradient([&](const std::vector<Tensor>& in) { return square(GetParam().op(in[0], dims, false)); },
-                            {input}),
+    ASSERT_EQ(checkGradient(
+                  [&](const std::vector<Tensor>& in) {
+                    return square(GetParam().op(in[0], dims, false));
+                  },
+                  {input}),
               "")
         << input.text();
   }
@@ -394,13 +446,16 @@ TEST_P(Reduction, GivesTheSameShapeAndTypeOnMeta) {
     const Arranged input = randomArranged(random, shape, -3, 3);
     const std::vector<int> dims = someDims(random, shape);
     const bool keep = random.below(2) == 0;
-    const auto function = [&](const std::vector<Tensor>& in) { return GetParam().op(in[0], dims, keep); };
+    const auto function = [&](const std::vector<Tensor>& in) {
+      return GetParam().op(in[0], dims, keep);
+    };
     for (const DType type : kFloats)
       ASSERT_EQ(compareMeta(function, {input}, type), "") << name(type) << ' ' << input.text();
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Operators, Reduction, testing::ValuesIn(kReductions), caseName<ReductionCase>);
+INSTANTIATE_TEST_SUITE_P(Operators, Reduction, testing::ValuesIn(kReductions),
+                         caseName<ReductionCase>);
 
 TEST(Variance, OfNothingIsNoNumberAndNorIsTheUnbiasedOneOfOneElement) {
   const Tensor one = full({3, 1}, 5, {DType::F64});
@@ -456,11 +511,12 @@ TEST(Gradients, ThatAreInfiniteReachOnlyWhatWasTaken) {
   const Tensor x = fromVector<double>({-1, 2}, {2}).setRequiresGrad();
   const Tensor other = zeros({2}, {DType::F64});
   const std::function<Tensor()> uses[] = {[&] { return maximum(x, other); },
-                                          [&] { return neg(minimum(neg(x), other)); }, [&] { return clamp(x, 0, 5); },
-                                          [&] { return relu(x); }};
+                                          [&] { return neg(minimum(neg(x), other)); },
+                                          [&] { return clamp(x, 0, 5); }, [&] { return relu(x); }};
   for (const auto& use : uses) {
     for (const bool recorded : {false, true}) {
-      const Tensor slope = grad({use()}, {x}, {full({2}, INFINITY, {DType::F64})}, {.createGraph = recorded})[0];
+      const Tensor slope =
+          grad({use()}, {x}, {full({2}, INFINITY, {DType::F64})}, {.createGraph = recorded})[0];
       EXPECT_THAT(slope.toVector<double>(), testing::ElementsAre(0, INFINITY)) << recorded;
     }
   }
@@ -475,7 +531,8 @@ TEST(Gradients, OfAnExtremeThatIsNanReachTheNan) {
 }
 
 TEST(Abs, OfNegativeZeroIsZero) {
-  for (const DType type : kFloats) EXPECT_EQ(reciprocal(abs(full({1}, -0.0, {type}))).item(), INFINITY) << name(type);
+  for (const DType type : kFloats)
+    EXPECT_EQ(reciprocal(abs(full({1}, -0.0, {type}))).item(), INFINITY) << name(type);
 }
 
 TEST(Clamp, BetweenBoundsThatCrossGivesTheUpperOne) {
@@ -502,10 +559,14 @@ TEST(LargeTensors, GiveWhatTheirPartsGive) {
   const std::pair<const char*, std::function<Tensor(const Tensor&)>> kRowByRow[] = {
       {"elementwise", [](const Tensor& x) { return gelu(x) * x - exp(x); }},
       {"strided", [](const Tensor& x) { return (sin(x.t()) * x.t()).t(); }},
-      {"where", [&](const Tensor& x) { return where(greater(x, shifted(x).slice(1, 0, 1)), x, x.slice(1, 3, 4)); }},
+      {"where",
+       [&](const Tensor& x) {
+         return where(greater(x, shifted(x).slice(1, 0, 1)), x, x.slice(1, 3, 4));
+       }},
       {"conversion", [](const Tensor& x) { return x.to(DType::BF16).to(DType::F32).contiguous(); }},
       {"sum", [](const Tensor& x) { return sum(x, {1}, true); }},
-      {"max", [](const Tensor& x) { return max(x, {1}, true) + argmax(x, 1, true).to(DType::F32); }},
+      {"max",
+       [](const Tensor& x) { return max(x, {1}, true) + argmax(x, 1, true).to(DType::F32); }},
       {"softmax", [](const Tensor& x) { return softmax(x, 1) + logSoftmax(x, 1); }},
       {"layer_norm", [](const Tensor& x) { return layerNorm(x, {x.size(1)}, {}, {}); }},
       {"product",
@@ -525,11 +586,13 @@ TEST(LargeTensors, GiveWhatTheirPartsGive) {
        }},
       {"filter",
        [](const Tensor& x) {
-         return blur2d(x.reshape({x.size(0), 1, 1, x.size(1)}), {0.25, 0.5, 0.25}).reshape(x.shape());
+         return blur2d(x.reshape({x.size(0), 1, 1, x.size(1)}), {0.25, 0.5, 0.25})
+             .reshape(x.shape());
        }},
       {"pooling",
        [](const Tensor& x) {
-         return adaptiveAvgPool2d(x.reshape({x.size(0), 1, 1, x.size(1)}), {1, 3}).reshape({x.size(0), 3});
+         return adaptiveAvgPool2d(x.reshape({x.size(0), 1, 1, x.size(1)}), {1, 3})
+             .reshape({x.size(0), 3});
        }},
   };
   const Tensor x = sin(arange(300 * 257).to(DType::F64) * 1e-2).to(DType::F32).view({300, 257});

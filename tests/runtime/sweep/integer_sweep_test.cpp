@@ -7,8 +7,8 @@
 
 #include "runtime/sweep/arrangement.h"
 
-/// Every operator that takes integers, in each of their types, against arithmetic with 64 bits that wraps around, over
-/// random shapes and layouts.
+/// Every operator that takes integers, in each of their types, against arithmetic with 64 bits that
+/// wraps around, over random shapes and layouts.
 namespace lacuna::rt {
 namespace {
 
@@ -43,16 +43,20 @@ const UnaryCase kUnary[] = {
     {"abs", [](const Tensor& x) { return abs(x); }, [](std::int64_t x) { return x < 0 ? -x : x; }},
     {"square", [](const Tensor& x) { return square(x); }, [](std::int64_t x) { return x * x; }},
     {"relu", [](const Tensor& x) { return relu(x); }, [](std::int64_t x) { return x > 0 ? x : 0; }},
-    {"sign", [](const Tensor& x) { return sign(x); }, [](std::int64_t x) { return x > 0   ? 1
-                                                                                  : x < 0 ? -1
-                                                                                          : 0; }},
+    {"sign", [](const Tensor& x) { return sign(x); },
+     [](std::int64_t x) { return x > 0   ? 1
+                                 : x < 0 ? -1
+                                         : 0; }},
     {"clamp", [](const Tensor& x) { return clamp(x, 3, 11); },
      [](std::int64_t x) { return std::clamp<std::int64_t>(x, 3, 11); }},
-    {"pow_number", [](const Tensor& x) { return pow(x, 3); }, [](std::int64_t x) { return x * x * x; }},
+    {"pow_number", [](const Tensor& x) { return pow(x, 3); },
+     [](std::int64_t x) { return x * x * x; }},
     {"add_number", [](const Tensor& x) { return x - 17.0; }, [](std::int64_t x) { return x - 17; }},
     {"mul_number", [](const Tensor& x) { return x * -3.0; }, [](std::int64_t x) { return -3 * x; }},
-    {"logical_not", [](const Tensor& x) { return logicalNot(x); }, [](std::int64_t x) { return x == 0 ? 1 : 0; }, true},
-    {"is_finite", [](const Tensor& x) { return isFinite(x); }, [](std::int64_t) { return 1; }, true},
+    {"logical_not", [](const Tensor& x) { return logicalNot(x); },
+     [](std::int64_t x) { return x == 0 ? 1 : 0; }, true},
+    {"is_finite", [](const Tensor& x) { return isFinite(x); }, [](std::int64_t) { return 1; },
+     true},
 };
 
 std::int64_t power(std::int64_t base, std::int64_t exponent) {
@@ -129,11 +133,13 @@ TEST_P(UnaryOfIntegers, IsExactInEveryLayoutAndType) {
       const auto got = y.toVector<std::int64_t>();
       ASSERT_EQ(got.size(), from.size());
       for (std::size_t i = 0; i < from.size(); ++i)
-        ASSERT_EQ(got[i], wrapped(GetParam().exact(from[i]), type)) << name(type) << " of " << from[i];
+        ASSERT_EQ(got[i], wrapped(GetParam().exact(from[i]), type))
+            << name(type) << " of " << from[i];
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(Operators, UnaryOfIntegers, testing::ValuesIn(kUnary), caseName<UnaryCase>);
+INSTANTIATE_TEST_SUITE_P(Operators, UnaryOfIntegers, testing::ValuesIn(kUnary),
+                         caseName<UnaryCase>);
 
 class BinaryOfIntegers : public testing::TestWithParam<BinaryCase> {};
 
@@ -156,7 +162,8 @@ TEST_P(BinaryOfIntegers, IsExactInEveryLayoutBroadcastAndType) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(Operators, BinaryOfIntegers, testing::ValuesIn(kBinary), caseName<BinaryCase>);
+INSTANTIATE_TEST_SUITE_P(Operators, BinaryOfIntegers, testing::ValuesIn(kBinary),
+                         caseName<BinaryCase>);
 
 TEST(ReductionsOfIntegers, AreThoseOfTheSameNumbersInF64) {
   SampleRandom random(3);
@@ -187,7 +194,8 @@ TEST(ReductionsOfTruthValues, CountThem) {
   SampleRandom random(4);
   for (int round = 0; round < kRounds; ++round) {
     const Arranged input = randomArranged(random, randomShape(random, 1, false), -1, 1);
-    const Tensor x = arranged(greater(input.base, zeros({}, {DType::F64})), input.shape, input.layout);
+    const Tensor x =
+        arranged(greater(input.base, zeros({}, {DType::F64})), input.shape, input.layout);
     const Tensor wide = x.to(DType::F64);
     EXPECT_EQ(sum(x, {0}).toVector<double>(), sum(wide, {0}).toVector<double>());
     EXPECT_EQ(max(x, {-1}).toVector<double>(), max(wide, {-1}).toVector<double>());

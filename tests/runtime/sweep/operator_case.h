@@ -20,7 +20,7 @@ struct Use {
   std::vector<Arranged> inputs;
   std::function<Tensor(const Inputs&)> op;
   std::function<Values(const std::vector<Values>&)> exact;  ///< empty: gradients only
-  std::optional<Shape> shape = {};                          ///< of the result, where `exact` does not give it
+  std::optional<Shape> shape = {};  ///< of the result, where `exact` does not give it
 };
 
 /// The work on the elements: it decides which types are taken.
@@ -36,7 +36,8 @@ inline void PrintTo(const OperatorCase& test, std::ostream* out) {
 }
 
 inline std::int64_t sizeIn(SampleRandom& random, std::int64_t least, std::int64_t most) {
-  return least + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most - least + 1)));
+  return least +
+         static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most - least + 1)));
 }
 inline Arranged any(SampleRandom& random, Shape shape) {
   return randomArranged(random, shape, -1.5, 1.5);
@@ -44,7 +45,8 @@ inline Arranged any(SampleRandom& random, Shape shape) {
 /// Without equal elements, for what looks for the largest.
 inline Arranged distinct(SampleRandom& random, Shape shape) {
   Arranged out = any(random, shape);
-  if (out.layout == Layout::Expanded) out = {shape, Layout::Contiguous, randomBase(random, shape, -1.5, 1.5)};
+  if (out.layout == Layout::Expanded)
+    out = {shape, Layout::Contiguous, randomBase(random, shape, -1.5, 1.5)};
   return out;
 }
 inline Tensor indices(SampleRandom& random, Shape shape, std::int64_t bound) {

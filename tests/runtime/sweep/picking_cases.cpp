@@ -74,7 +74,8 @@ Use gatherUse(SampleRandom& random) {
   return {{any(random, x.shape)},
           [=](const Inputs& in) { return gather(in[0], x.dim.given, x.index.to(in[0].device())); },
           [=](const std::vector<Values>& v) {
-            return picked(x.index.shape(), [&](const Shape& place) { return v[0][x.target(place, at)]; });
+            return picked(x.index.shape(),
+                          [&](const Shape& place) { return v[0][x.target(place, at)]; });
           },
           x.index.shape()};
 }
@@ -85,12 +86,14 @@ Use scatterUse(SampleRandom& random, bool adds) {
   return {{any(random, x.shape), any(random, x.index.shape())},
           [=](const Inputs& in) {
             const Tensor index = x.index.to(in[0].device());
-            return adds ? scatterAdd(in[0], x.dim.given, index, in[1]) : scatter(in[0], x.dim.given, index, in[1]);
+            return adds ? scatterAdd(in[0], x.dim.given, index, in[1])
+                        : scatter(in[0], x.dim.given, index, in[1]);
           },
           [=](const std::vector<Values>& v) {
             Values out = v[0];
             for (std::size_t i = 0; i < at.size(); ++i) {
-              double& place = out[x.target(placeOf(static_cast<std::int64_t>(i), x.index.shape()), at)];
+              double& place =
+                  out[x.target(placeOf(static_cast<std::int64_t>(i), x.index.shape()), at)];
               place = adds ? place + v[1][i] : v[1][i];
             }
             return out;
@@ -126,7 +129,8 @@ Use embeddingUse(SampleRandom& random) {
           [=](const std::vector<Values>& v) {
             Values out;
             for (const std::int64_t row : at) {
-              for (std::int64_t i = 0; i < table[1]; ++i) out.push_back(v[0][numberOf({row, i}, table)]);
+              for (std::int64_t i = 0; i < table[1]; ++i)
+                out.push_back(v[0][numberOf({row, i}, table)]);
             }
             return out;
           },
@@ -152,7 +156,8 @@ Use concatUse(SampleRandom& random) {
           [=](const std::vector<Values>& v) {
             return picked(result, [&](Shape place) {
               std::size_t part = 0;
-              for (; place[dim.at] >= shapes[part][dim.at]; ++part) place[dim.at] -= shapes[part][dim.at];
+              for (; place[dim.at] >= shapes[part][dim.at]; ++part)
+                place[dim.at] -= shapes[part][dim.at];
               return v[part][numberOf(place, shapes[part])];
             });
           },
@@ -181,7 +186,8 @@ Use splitUse(SampleRandom& random) {
   const std::int64_t piece = sizeIn(random, 1, 3);
   std::vector<std::int64_t> order;
   for (std::int64_t begin = (shape[dim.at] - 1) / piece * piece; begin >= 0; begin -= piece) {
-    for (std::int64_t i = begin; i < std::min(begin + piece, shape[dim.at]); ++i) order.push_back(i);
+    for (std::int64_t i = begin; i < std::min(begin + piece, shape[dim.at]); ++i)
+      order.push_back(i);
   }
   return {{any(random, shape)},
           [=](const Inputs& in) {
@@ -315,12 +321,13 @@ Use flattenUse(SampleRandom& random) {
           result};
 }
 Use viewUse(SampleRandom& random) {
-  return {{any(random, {sizeIn(random, 1, 3), 4, sizeIn(random, 1, 3)})},
-          [](const Inputs& in) {
-            const Tensor x = in[0].permute({2, 0, -2}).slice(-1, 0, 4, 3).flatten(0, 1).unsqueeze(0);
-            return square(x.expand({2, x.size(1), 2}).contiguous().reshape({-1}));
-          },
-          {}};
+  return {
+      {any(random, {sizeIn(random, 1, 3), 4, sizeIn(random, 1, 3)})},
+      [](const Inputs& in) {
+        const Tensor x = in[0].permute({2, 0, -2}).slice(-1, 0, 4, 3).flatten(0, 1).unsqueeze(0);
+        return square(x.expand({2, x.size(1), 2}).contiguous().reshape({-1}));
+      },
+      {}};
 }
 
 }  // namespace

@@ -54,8 +54,10 @@ Values convolved(const ConvPlan& p, const Values& x, const Values& weight, const
 }
 Use convUse(SampleRandom& random) {
   const ConvPlan p = convPlan(random);
-  const Conv2dOptions options{.stride = p.stride, .padding = p.padding, .dilation = p.dilation, .groups = p.groups};
-  return {{any(random, {p.n, p.in, p.h, p.w}), any(random, {p.out, p.in / p.groups, p.kh, p.kw}), any(random, {p.out})},
+  const Conv2dOptions options{
+      .stride = p.stride, .padding = p.padding, .dilation = p.dilation, .groups = p.groups};
+  return {{any(random, {p.n, p.in, p.h, p.w}), any(random, {p.out, p.in / p.groups, p.kh, p.kw}),
+           any(random, {p.out})},
           [=](const Inputs& in) { return conv2d(in[0], in[1], in[2], options); },
           [=](const std::vector<Values>& v) { return convolved(p, v[0], v[1], v[2]); }};
 }
@@ -74,10 +76,12 @@ Use convTransposeUse(SampleRandom& random) {
   const Tensor x = randomBase(random, {p.n, p.in, p.h, p.w}, -1, 1);
   return {{any(random, {p.n, p.out, oh, ow}), any(random, {p.out, p.in / p.groups, p.kh, p.kw})},
           [=](const Inputs& in) {
-            return sum(convTranspose2d(in[0], in[1], {}, options) * x.to(in[0].device()).to(in[0].dtype()));
+            return sum(convTranspose2d(in[0], in[1], {}, options) *
+                       x.to(in[0].device()).to(in[0].dtype()));
           },
           [=](const std::vector<Values>& v) {
-            const Values forward = convolved(p, x.toVector<double>(), v[1], Values(static_cast<std::size_t>(p.out)));
+            const Values forward =
+                convolved(p, x.toVector<double>(), v[1], Values(static_cast<std::size_t>(p.out)));
             double total = 0;
             for (std::size_t i = 0; i < forward.size(); ++i) total += forward[i] * v[0][i];
             return Values{total};
@@ -96,17 +100,20 @@ struct Windows {
     std::vector<One> out;
     std::int64_t begin = -padding;
     for (; begin + window <= last; begin += stride) out.push_back({begin, begin + window});
-    if (ceilMode && out.back().end != last && begin < size) out.push_back({begin, std::min(begin + window, last)});
+    if (ceilMode && out.back().end != last && begin < size)
+      out.push_back({begin, std::min(begin + window, last)});
     return out;
   }
 };
-double pooled(const Values& x, std::int64_t plane, const Windows& rows, const Windows& columns, Windows::One down,
-              Windows::One across, bool largest, bool countPadding) {
+double pooled(const Values& x, std::int64_t plane, const Windows& rows, const Windows& columns,
+              Windows::One down, Windows::One across, bool largest, bool countPadding) {
   double most = -1e9;
   double total = 0;
   std::int64_t inside = 0;
-  for (std::int64_t y = std::max<std::int64_t>(down.begin, 0); y < std::min(down.end, rows.size); ++y) {
-    for (std::int64_t z = std::max<std::int64_t>(across.begin, 0); z < std::min(across.end, columns.size); ++z) {
+  for (std::int64_t y = std::max<std::int64_t>(down.begin, 0); y < std::min(down.end, rows.size);
+       ++y) {
+    for (std::int64_t z = std::max<std::int64_t>(across.begin, 0);
+         z < std::min(across.end, columns.size); ++z) {
       const double value = x[static_cast<std::size_t>((plane * rows.size + y) * columns.size + z)];
       most = std::max(most, value);
       total += value;
@@ -133,27 +140,34 @@ Use poolUse(SampleRandom& random, bool largest) {
                               .countPadding = countPadding,
                               .ceilMode = ceilMode};
   return {{distinct(random, {n, 2, rows.size, columns.size})},
-          [=](const Inputs& in) { return largest ? maxPool2d(in[0], options) : avgPool2d(in[0], options); },
+          [=](const Inputs& in) {
+            return largest ? maxPool2d(in[0], options) : avgPool2d(in[0], options);
+          },
           [=](const std::vector<Values>& v) {
             Values out;
             for (std::int64_t plane = 0; plane < 2 * n; ++plane) {
               for (const auto down : rows.all()) {
                 for (const auto across : columns.all())
-                  out.push_back(pooled(v[0], plane, rows, columns, down, across, largest, countPadding));
+                  out.push_back(
+                      pooled(v[0], plane, rows, columns, down, across, largest, countPadding));
               }
             }
             return out;
           },
-          Shape{n, 2, static_cast<std::int64_t>(rows.all().size()), static_cast<std::int64_t>(columns.all().size())}};
+          Shape{n, 2, static_cast<std::int64_t>(rows.all().size()),
+                static_cast<std::int64_t>(columns.all().size())}};
 }
 
 Use resampleUse(SampleRandom& random) {
   const Extent size(sizeIn(random, 1, 6), sizeIn(random, 1, 6));
   const auto mode = random.below(2) == 0 ? Interpolation::Nearest : Interpolation::Bilinear;
-  return {{any(random, {sizeIn(random, 0, 2), sizeIn(random, 1, 2), sizeIn(random, 2, 4), sizeIn(random, 2, 4)})},
+  return {{any(random, {sizeIn(random, 0, 2), sizeIn(random, 1, 2), sizeIn(random, 2, 4),
+                        sizeIn(random, 2, 4)})},
           [=](const Inputs& in) {
             return interpolate(blur2d(in[0], {0.25, 0.5, 0.25}), size, mode) +
-                   interpolate(upFirDn2d(in[0], {1, 2, 1}, {.up = 2, .down = 1, .before = 2, .after = 1}), size, mode);
+                   interpolate(
+                       upFirDn2d(in[0], {1, 2, 1}, {.up = 2, .down = 1, .before = 2, .after = 1}),
+                       size, mode);
           },
           {}};
 }

@@ -8,8 +8,8 @@
 #include "lacuna/runtime/random.h"
 #include "runtime/sweep/operator_case.h"
 
-/// Operators with structure (products, normalisations, losses, picking, pictures) against plain loops in f64 and finite
-/// differences, over random shapes and layouts.
+/// Operators with structure (products, normalisations, losses, picking, pictures) against plain
+/// loops in f64 and finite differences, over random shapes and layouts.
 namespace lacuna::rt {
 namespace {
 
@@ -28,7 +28,8 @@ Use matmulUse(SampleRandom& random) {
               for (std::int64_t j = 0; j < c; ++j) {
                 double total = 0;
                 for (std::int64_t i = 0; i < k; ++i)
-                  total += v[0][static_cast<std::size_t>(row * k + i)] * v[1][static_cast<std::size_t>(i * c + j)];
+                  total += v[0][static_cast<std::size_t>(row * k + i)] *
+                           v[1][static_cast<std::size_t>(i * c + j)];
                 out.push_back(total);
               }
             }
@@ -48,7 +49,8 @@ Use linearUse(SampleRandom& random) {
               for (std::int64_t o = 0; o < out; ++o) {
                 double total = v[2][static_cast<std::size_t>(o)];
                 for (std::int64_t k = 0; k < in; ++k)
-                  total += v[0][static_cast<std::size_t>(i * in + k)] * v[1][static_cast<std::size_t>(o * in + k)];
+                  total += v[0][static_cast<std::size_t>(i * in + k)] *
+                           v[1][static_cast<std::size_t>(o * in + k)];
                 y.push_back(total);
               }
             }
@@ -72,7 +74,9 @@ Use softmaxUse(SampleRandom& random, bool logarithm) {
   const std::int64_t row = sizeIn(random, 1, 6);
   return {{any(random, {sizeIn(random, 0, 3), sizeIn(random, 1, 3), row})},
           [=](const Inputs& in) { return logarithm ? logSoftmax(in[0], -1) : softmax(in[0], 2); },
-          [=](const std::vector<Values>& v) { return softmaxOf(v[0], static_cast<std::size_t>(row), logarithm); }};
+          [=](const std::vector<Values>& v) {
+            return softmaxOf(v[0], static_cast<std::size_t>(row), logarithm);
+          }};
 }
 
 Use softmaxOfAnyDimensionUse(SampleRandom& random) {
@@ -94,7 +98,8 @@ Use normUse(SampleRandom& random) {
               double mean = 0;
               double square = 0;
               for (std::size_t i = 0; i < n; ++i) mean += v[0][at + i] / static_cast<double>(n);
-              for (std::size_t i = 0; i < n; ++i) square += std::pow(v[0][at + i] - mean, 2) / static_cast<double>(n);
+              for (std::size_t i = 0; i < n; ++i)
+                square += std::pow(v[0][at + i] - mean, 2) / static_cast<double>(n);
               for (std::size_t i = 0; i < n; ++i)
                 out.push_back((v[0][at + i] - mean) / std::sqrt(square + 1e-5) * v[1][i] + v[2][i]);
             }
@@ -114,7 +119,8 @@ Channel channelOf(const Values& x, std::size_t channels, std::size_t inner, std:
   }
   Channel out;
   for (const double value : own) out.mean += value / static_cast<double>(own.size());
-  for (const double value : own) out.variance += std::pow(value - out.mean, 2) / static_cast<double>(own.size());
+  for (const double value : own)
+    out.variance += std::pow(value - out.mean, 2) / static_cast<double>(own.size());
   return out;
 }
 Use batchNormUse(SampleRandom& random, bool training) {
@@ -123,29 +129,34 @@ Use batchNormUse(SampleRandom& random, bool training) {
   const Tensor runningMean = randomBase(random, {c}, -1, 1);
   const Tensor runningVar = randomBase(random, {c}, 0.2, 2);
   const std::int64_t least = training ? 2 : 0;
-  return {{distinct(random, {sizeIn(random, least, 3), c, width, 2}), any(random, {c}), any(random, {c})},
-          [=](const Inputs& in) {
-            const Device device = in[0].device();
-            if (training) return batchNorm(in[0], in[1], in[2], {}, {}, true);
-            return batchNorm(in[0], in[1], in[2], runningMean.to(device), runningVar.to(device), false);
-          },
-          [=](const std::vector<Values>& v) {
-            const auto channels = static_cast<std::size_t>(c);
-            const auto inner = static_cast<std::size_t>(2 * width);
-            const auto means = runningMean.toVector<double>();
-            const auto variances = runningVar.toVector<double>();
-            Values out;
-            for (std::size_t i = 0; i < v[0].size(); ++i) {
-              const std::size_t at = i / inner % channels;
-              const Channel by = training ? channelOf(v[0], channels, inner, at) : Channel{means[at], variances[at]};
-              out.push_back((v[0][i] - by.mean) / std::sqrt(by.variance + 1e-5) * v[1][at] + v[2][at]);
-            }
-            return out;
-          }};
+  return {
+      {distinct(random, {sizeIn(random, least, 3), c, width, 2}), any(random, {c}),
+       any(random, {c})},
+      [=](const Inputs& in) {
+        const Device device = in[0].device();
+        if (training) return batchNorm(in[0], in[1], in[2], {}, {}, true);
+        return batchNorm(in[0], in[1], in[2], runningMean.to(device), runningVar.to(device), false);
+      },
+      [=](const std::vector<Values>& v) {
+        const auto channels = static_cast<std::size_t>(c);
+        const auto inner = static_cast<std::size_t>(2 * width);
+        const auto means = runningMean.toVector<double>();
+        const auto variances = runningVar.toVector<double>();
+        Values out;
+        for (std::size_t i = 0; i < v[0].size(); ++i) {
+          const std::size_t at = i / inner % channels;
+          const Channel by =
+              training ? channelOf(v[0], channels, inner, at) : Channel{means[at], variances[at]};
+          out.push_back((v[0][i] - by.mean) / std::sqrt(by.variance + 1e-5) * v[1][at] + v[2][at]);
+        }
+        return out;
+      }};
 }
 Use groupNormUse(SampleRandom& random) {
   return {{distinct(random, {sizeIn(random, 0, 2), 4, 3}), any(random, {4}), any(random, {4})},
-          [](const Inputs& in) { return groupNorm(in[0], 2, in[1], in[2]) + instanceNorm(in[0], in[1], in[2]); },
+          [](const Inputs& in) {
+            return groupNorm(in[0], 2, in[1], in[2]) + instanceNorm(in[0], in[1], in[2]);
+          },
           {}};
 }
 
@@ -160,7 +171,8 @@ Use lossUse(SampleRandom& random) {
             const Values logs = softmaxOf(v[0], static_cast<std::size_t>(classes), true);
             double total = 0;
             for (std::size_t i = 0; i < labels.size(); ++i)
-              total -= logs[i * static_cast<std::size_t>(classes) + static_cast<std::size_t>(labels[i])];
+              total -=
+                  logs[i * static_cast<std::size_t>(classes) + static_cast<std::size_t>(labels[i])];
             return Values{total / static_cast<double>(n)};
           }};
 }
@@ -212,8 +224,9 @@ Use recurrentUse(SampleRandom& random, bool longMemory) {
   const std::int64_t gates = longMemory ? 4 : 3;
   const std::int64_t hidden = sizeIn(random, 1, 3);
   const std::int64_t features = sizeIn(random, 1, 3);
-  return {{any(random, {sizeIn(random, 1, 2), sizeIn(random, 1, 3), features}), any(random, {gates * hidden, features}),
-           any(random, {gates * hidden, hidden}), any(random, {gates * hidden}), any(random, {gates * hidden})},
+  return {{any(random, {sizeIn(random, 1, 2), sizeIn(random, 1, 3), features}),
+           any(random, {gates * hidden, features}), any(random, {gates * hidden, hidden}),
+           any(random, {gates * hidden}), any(random, {gates * hidden})},
           [=](const Inputs& in) {
             const RecurrentWeights weights{in[1], in[2], in[3], in[4]};
             return (longMemory ? lstm(in[0], weights) : gru(in[0], weights)).output;
@@ -238,7 +251,8 @@ std::vector<OperatorCase> allCases() {
       {"lstm", [](SampleRandom& r) { return recurrentUse(r, true); }, Work::Multiplies},
       {"gru", [](SampleRandom& r) { return recurrentUse(r, false); }, Work::Multiplies},
   };
-  for (const auto& more : {pickingCases(), pictureCases()}) cases.insert(cases.end(), more.begin(), more.end());
+  for (const auto& more : {pickingCases(), pictureCases()})
+    cases.insert(cases.end(), more.begin(), more.end());
   return cases;
 }
 
@@ -269,7 +283,8 @@ TEST_P(Structured, EqualsAPlainLoop) {
     if (use.exact) {
       const Values exact = use.exact(values);
       ASSERT_EQ(got.size(), exact.size()) << describe(use);
-      for (std::size_t i = 0; i < exact.size(); ++i) ASSERT_NEAR(got[i], exact[i], 1e-12) << describe(use);
+      for (std::size_t i = 0; i < exact.size(); ++i)
+        ASSERT_NEAR(got[i], exact[i], 1e-12) << describe(use);
     }
     // f32 takes other ways through the library, so it is held against f64.
     const auto single = use.op(singles).toVector<double>();
@@ -279,13 +294,14 @@ TEST_P(Structured, EqualsAPlainLoop) {
   }
 }
 
-/// The operator in `type` against itself in f64, of the same values. Results are rounded, and what lies between them
-/// too.
+/// The operator in `type` against itself in f64, of the same values. Results are rounded, and what
+/// lies between them too.
 TEST_P(Structured, GivesInShorterTypesWhatItGivesInF64) {
   SampleRandom random(4);
   for (int round = 0; round < 3 * kRounds; ++round) {
     const Use use = GetParam().make(random);
-    for (const auto& [type, tolerance] : {std::pair(DType::BF16, 3e-2), std::pair(DType::F16, 4e-3)}) {
+    for (const auto& [type, tolerance] :
+         {std::pair(DType::BF16, 3e-2), std::pair(DType::F16, 4e-3)}) {
       Inputs shorter;
       Inputs wide;
       for (const Arranged& input : use.inputs) {
@@ -319,7 +335,8 @@ TEST_P(Structured, MovesWholeNumbersAsTheyAre) {
         inputs.push_back(arranged(whole.to(type), input.shape, input.layout));
         values.push_back(inputs.back().toVector<double>());
       }
-      ASSERT_EQ(use.op(inputs).toVector<double>(), use.exact(values)) << name(type) << ' ' << describe(use);
+      ASSERT_EQ(use.op(inputs).toVector<double>(), use.exact(values))
+          << name(type) << ' ' << describe(use);
     }
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// An NVTX tool that enters a program of its own and counts the program's reports. When the program ends, it writes
-/// lines of a name and a number to the file that LACUNA_TEST_COUNTS names. "live" lines are the bytes that were held
-/// when a step began, those of batches aside.
+/// An NVTX tool that enters a program of its own and counts the program's reports. When the program
+/// ends, it writes lines of a name and a number to the file that LACUNA_TEST_COUNTS names. "live"
+/// lines are the bytes that were held when a step began, those of batches aside.
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -28,7 +28,8 @@ class Counts {
     if (event.payload == LACUNA_RT_STEP_SCHEMA) live_.push_back(held_);
     if (event.payload == LACUNA_RT_LOADER_SCHEMA)
       ++counts_[event.message + " by " + std::to_string(event.numbers.at("worker"))];
-    if (event.payload == LACUNA_RT_KNOB_SCHEMA) ++counts_[event.texts.at("name") + "=" + event.texts.at("value")];
+    if (event.payload == LACUNA_RT_KNOB_SCHEMA)
+      ++counts_[event.texts.at("name") + "=" + event.texts.at("value")];
   }
 
   void write(std::ofstream& out) const {
@@ -84,11 +85,13 @@ extern "C" {
 extern NvtxInitializeInjectionNvtxFunc_t InitializeInjectionNvtx2_fnptr;
 extern NvtxExtInitializeInjectionFunc_t InitializeInjectionNvtxExtension_fnptr;
 
-__attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t exportTable) {
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(
+    NvtxGetExportTableFunc_t exportTable) {
   std::atexit(writeCounts);
   return InitializeInjectionNvtx2_fnptr(exportTable);
 }
-__attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
+__attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(
+    nvtxExtModuleInfo_t* module) {
   return InitializeInjectionNvtxExtension_fnptr(module);
 }
 }

@@ -13,8 +13,8 @@
 
 #include "support/programs.h"
 
-/// Each fault of the sample `faulty` does what its name promises, counted by an NVTX tool; nothing here depends on
-/// time.
+/// Each fault of the sample `faulty` does what its name promises, counted by an NVTX tool; nothing
+/// here depends on time.
 namespace {
 
 constexpr int kSteps = 25;
@@ -30,10 +30,12 @@ struct Counts {
 };
 
 Counts countsOf(const std::string& fault, const std::string& flags = "") {
-  const auto file = std::filesystem::temp_directory_path() / ("lacuna-counts-" + std::to_string(::getpid()));
-  const std::string command = "NVTX_INJECTION64_PATH='" COUNTING_TOOL "' LACUNA_TEST_COUNTS='" + file.string() + "' " +
-                              lacuna::test::program("faulty") + " --steps " + std::to_string(kSteps) + " --batch " +
-                              std::to_string(kBatch) + " --hidden 32 --slowness 5 --fault " + fault + " " + flags +
+  const auto file =
+      std::filesystem::temp_directory_path() / ("lacuna-counts-" + std::to_string(::getpid()));
+  const std::string command = "NVTX_INJECTION64_PATH='" COUNTING_TOOL "' LACUNA_TEST_COUNTS='" +
+                              file.string() + "' " + lacuna::test::program("faulty") + " --steps " +
+                              std::to_string(kSteps) + " --batch " + std::to_string(kBatch) +
+                              " --hidden 32 --slowness 5 --fault " + fault + " " + flags +
                               " >/dev/null";
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   Counts counts;
@@ -54,7 +56,8 @@ Counts countsOf(const std::string& fault, const std::string& flags = "") {
 class Fault : public testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(lacuna::test::program("faulty"))) GTEST_SKIP() << "samples are not built";
+    if (!std::filesystem::exists(lacuna::test::program("faulty")))
+      GTEST_SKIP() << "samples are not built";
     EXPECT_EQ(clean()["step"], kSteps);
     EXPECT_GT(clean()["operator"], 10 * kSteps);
   }
@@ -87,7 +90,8 @@ TEST_F(Fault, StarvedWorkersAreOne) {
 TEST_F(Fault, HeavyDecodeComputesOnTheTrainingThread) {
   const Counts heavy = countsOf("heavy-decode", "--slowness 50");
   EXPECT_EQ(heavy["decode by -1"], kSteps);
-  // Six million rounds of dependent steps each. No processor does more than six steps in a nanosecond.
+  // Six million rounds of dependent steps each. No processor does more than six steps in a
+  // nanosecond.
   EXPECT_GT(heavy["loader cpu ns"], kSteps * 1'000'000);
 }
 
@@ -131,7 +135,8 @@ TEST_F(Fault, BiasBeforeNormHasABiasInEachLayer) {
 
 TEST_F(Fault, ZeroGradMemsetFillsEveryGradient) {
   const Counts zeros = countsOf("zero-grad-memset");
-  const std::int64_t parameters = 3 + 6 + 2;  // weights, scales and shifts of three layers, and a head with a bias
+  const std::int64_t parameters =
+      3 + 6 + 2;  // weights, scales and shifts of three layers, and a head with a bias
   EXPECT_EQ(zeros["operator fill_"], clean()["operator fill_"] + kSteps * parameters);
 }
 
@@ -153,7 +158,8 @@ TEST_F(Fault, UnfusedOptimizerUpdatesEachParameterByItself) {
 
 TEST_F(Fault, GivesWayToItsKnob) {
   EXPECT_EQ(countsOf("unfused-optimizer", "--optimizer.fused on")["operator sgd"], kSteps);
-  EXPECT_EQ(countsOf("zero-grad-memset", "--zero_grad none")["operator fill_"], clean()["operator fill_"]);
+  EXPECT_EQ(countsOf("zero-grad-memset", "--zero_grad none")["operator fill_"],
+            clean()["operator fill_"]);
   EXPECT_EQ(countsOf("debug-mode", "--debug off")["operator is_finite"], 0);
 }
 

@@ -63,7 +63,8 @@ TEST_F(ScaledSteps, AreThoseOfUnscaledGradients) {
     other.setGrad(full({20}, 0.25 * i));
     EXPECT_TRUE(step());
     plain.step();
-    EXPECT_EQ(a.detach().toVector<float>(), other.detach().toVector<float>()) << "a power of two loses no digit";
+    EXPECT_EQ(a.detach().toVector<float>(), other.detach().toVector<float>())
+        << "a power of two loses no digit";
   }
 }
 
@@ -174,13 +175,15 @@ TEST_F(ScaledSteps, TakeOneExecutionAndOneWait) {
 }
 
 TEST_F(ScaledSteps, ThatWereMixedUpAreRefused) {
-  EXPECT_THAT([&] { scaler.update(); }, ThrowsMessage<Error>(HasSubstr("update() without a step()")));
+  EXPECT_THAT([&] { scaler.update(); },
+              ThrowsMessage<Error>(HasSubstr("update() without a step()")));
   giveGradients(1);
   scaler.unscale(adam);
   EXPECT_THAT([&] { scaler.unscale(adam); }, ThrowsMessage<Error>(HasSubstr("unscale() twice")));
   EXPECT_TRUE(scaler.step(adam));
   EXPECT_THAT([&] { (void)scaler.step(adam); }, ThrowsMessage<Error>(HasSubstr("step() twice")));
-  EXPECT_THAT([&] { scaler.unscale(adam); }, ThrowsMessage<Error>(HasSubstr("unscale() after step()")));
+  EXPECT_THAT([&] { scaler.unscale(adam); },
+              ThrowsMessage<Error>(HasSubstr("unscale() after step()")));
   scaler.update();
   giveGradients(1);
   EXPECT_TRUE(scaler.step(adam));
@@ -190,8 +193,10 @@ TEST_F(ScaledSteps, WithinTheBackwardAreRefusedBeforeAnythingChanges) {
   const std::vector<float> before = weights();
   adam.stepInBackward();
   EXPECT_THAT([&] { scaler.scale(sum(a * 2.0)).backward(); },
-              ThrowsMessage<Error>(AllOf(HasSubstr("the loss is scaled"), HasSubstr("stepInBackward(false)"))));
-  EXPECT_THAT([&] { (void)scaler.step(adam); }, ThrowsMessage<Error>(HasSubstr("stepInBackward(false)")));
+              ThrowsMessage<Error>(
+                  AllOf(HasSubstr("the loss is scaled"), HasSubstr("stepInBackward(false)"))));
+  EXPECT_THAT([&] { (void)scaler.step(adam); },
+              ThrowsMessage<Error>(HasSubstr("stepInBackward(false)")));
   EXPECT_EQ(weights(), before);
   a.setGrad({});
   sum(a * 2.0).backward();  // one that is not scaled
@@ -239,8 +244,9 @@ TEST(GradScaler, ThatIsNotEnabledDoesNothing) {
 }
 
 TEST(GradScaler, RefusesOptionsThatMakeNoSense) {
-  const GradScalerOptions options[] = {{.factor = 0},  {.factor = kInfinite}, {.factor = std::nan("")}, {.growth = 0.5},
-                                       {.backoff = 0}, {.backoff = 2},        {.growthInterval = 0}};
+  const GradScalerOptions options[] = {
+      {.factor = 0},  {.factor = kInfinite}, {.factor = std::nan("")}, {.growth = 0.5},
+      {.backoff = 0}, {.backoff = 2},        {.growthInterval = 0}};
   for (const GradScalerOptions& wrong : options) EXPECT_THROW(GradScaler{wrong}, Error);
   GradScaler scaler;
   EXPECT_THROW(scaler.setState({-1, 0}), Error);

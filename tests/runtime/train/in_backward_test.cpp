@@ -81,7 +81,8 @@ TEST(StepInBackward, RefusesWhatNeedsAllGradientsAtOnce) {
   EXPECT_THAT([&] { sum(w * 2.0).backward(); },
               ThrowsMessage<Error>(HasSubstr("sgd: a second backward before step()")));
   Sgd other({w}, {.rate = 0.1});
-  EXPECT_THAT([&] { other.stepInBackward(); }, ThrowsMessage<Error>(HasSubstr("another optimizer")));
+  EXPECT_THAT([&] { other.stepInBackward(); },
+              ThrowsMessage<Error>(HasSubstr("another optimizer")));
 }
 
 TEST(StepInBackward, EndsWithItsOptimizer) {

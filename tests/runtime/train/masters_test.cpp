@@ -25,16 +25,25 @@ struct Kind {
   Make make;
 };
 const Kind kKinds[] = {
-    {"sgd", [](auto p) { return std::make_unique<Sgd>(std::move(p), SgdOptions{.rate = 0.1, .weightDecay = 0.01}); }},
+    {"sgd",
+     [](auto p) {
+       return std::make_unique<Sgd>(std::move(p), SgdOptions{.rate = 0.1, .weightDecay = 0.01});
+     }},
     {"momentum",
      [](auto p) {
-       return std::make_unique<Sgd>(std::move(p), SgdOptions{.rate = 0.01, .momentum = 0.9, .nesterov = true});
+       return std::make_unique<Sgd>(std::move(p),
+                                    SgdOptions{.rate = 0.01, .momentum = 0.9, .nesterov = true});
      }},
     {"adam",
-     [](auto p) { return std::make_unique<Adam>(std::move(p), AdamOptions{.rate = 0.01, .weightDecay = 0.1}); }},
+     [](auto p) {
+       return std::make_unique<Adam>(std::move(p), AdamOptions{.rate = 0.01, .weightDecay = 0.1});
+     }},
     {"adamw",
-     [](auto p) { return std::make_unique<AdamW>(std::move(p), AdamOptions{.rate = 0.01, .weightDecay = 0.1}); }},
-    {"lamb", [](auto p) { return std::make_unique<Lamb>(std::move(p), LambOptions{.rate = 0.01}); }}};
+     [](auto p) {
+       return std::make_unique<AdamW>(std::move(p), AdamOptions{.rate = 0.01, .weightDecay = 0.1});
+     }},
+    {"lamb",
+     [](auto p) { return std::make_unique<Lamb>(std::move(p), LambOptions{.rate = 0.01}); }}};
 
 std::vector<float> bitsOf(const Tensor& x) {
   return x.detach().toVector<float>();
@@ -43,7 +52,8 @@ std::vector<float> bitsOf(const Tensor& x) {
 /// One element, less than a stretch, several, and enough to be cut among threads.
 constexpr std::int64_t kCounts[] = {1, 4095, 9001, 70001};
 
-/// Weights in a short type with masters, and a copy of them in f32, which are given the same gradients.
+/// Weights in a short type with masters, and a copy of them in f32, which are given the same
+/// gradients.
 struct Twins {
   std::vector<Tensor> shorter, wide;
 
@@ -66,7 +76,8 @@ struct Twins {
   }
   void expectEqual(const char* what) const {
     for (std::size_t i = 0; i < shorter.size(); ++i)
-      EXPECT_EQ(bitsOf(shorter[i]), bitsOf(wide[i].detach().to(shorter[i].dtype()))) << what << ' ' << kCounts[i];
+      EXPECT_EQ(bitsOf(shorter[i]), bitsOf(wide[i].detach().to(shorter[i].dtype())))
+          << what << ' ' << kCounts[i];
   }
 };
 
@@ -103,7 +114,8 @@ TEST(Masters, AreUpdatedWithinTheBackwardToo) {
   }
 }
 
-/// Unscaled gradients of f16 are f32. The factor is a power of two, so that they have the same digits.
+/// Unscaled gradients of f16 are f32. The factor is a power of two, so that they have the same
+/// digits.
 TEST(Masters, TakeGradientsInF32FromAScaler) {
   for (const Kind& kind : kKinds) {
     const Twins twins(DType::F16);
@@ -152,7 +164,8 @@ TEST(Masters, BeginAnewWhereTheProgramWritesAWeight) {
   step();
   const Tensor master = sgd.state()[2].second;
   ASSERT_EQ(sgd.state()[2].first, "0.master");
-  EXPECT_EQ(master.toVector<float>(), (std::vector<float>{1 - 1e-4F - 1e-4F, 5 - 1e-4F, 1 - 1e-4F - 1e-4F}));
+  EXPECT_EQ(master.toVector<float>(),
+            (std::vector<float>{1 - 1e-4F - 1e-4F, 5 - 1e-4F, 1 - 1e-4F - 1e-4F}));
   EXPECT_EQ(w.detach().toVector<float>(), (std::vector<float>{1, 5, 1}));
 }
 
@@ -178,10 +191,12 @@ TEST(Masters, AreChosenBeforeTheFirstStep) {
   Sgd sgd({w}, {.momentum = 0.9});
   w.setGrad(ones({3}, {DType::BF16}));
   sgd.step();
-  EXPECT_THAT([&] { sgd.keepMasters(); }, ThrowsMessage<Error>(HasSubstr("call keepMasters() before it")));
+  EXPECT_THAT([&] { sgd.keepMasters(); },
+              ThrowsMessage<Error>(HasSubstr("call keepMasters() before it")));
   EXPECT_NO_THROW(sgd.keepMasters(false));
   const std::vector<std::pair<std::string, Tensor>> withMaster{{"0.master", ones({3})}};
-  EXPECT_THAT([&] { sgd.setState(withMaster, 1); }, ThrowsMessage<Error>(HasSubstr("'0.master' is a master")));
+  EXPECT_THAT([&] { sgd.setState(withMaster, 1); },
+              ThrowsMessage<Error>(HasSubstr("'0.master' is a master")));
 }
 
 TEST(ModuleTo, ConvertsParametersForAllTheirHandles) {
@@ -211,20 +226,25 @@ TEST(ModuleTo, ConvertsParametersForAllTheirHandles) {
 TEST(ModuleTo, LeavesStatisticsAsTheyAre) {
   nn::BatchNorm2d norm(3);
   norm.to(DType::F16);
-  for (const auto& [name, tensor] : norm.namedParameters()) EXPECT_EQ(tensor.dtype(), DType::F16) << name;
-  for (const auto& [name, tensor] : norm.namedBuffers()) EXPECT_EQ(tensor.dtype(), DType::F32) << name;
+  for (const auto& [name, tensor] : norm.namedParameters())
+    EXPECT_EQ(tensor.dtype(), DType::F16) << name;
+  for (const auto& [name, tensor] : norm.namedBuffers())
+    EXPECT_EQ(tensor.dtype(), DType::F32) << name;
   EXPECT_EQ(norm(ones({2, 3, 2, 2}, {DType::F16})).dtype(), DType::F16);
 }
 
 TEST(ModuleTo, RefusesWhatItCannotConvertAndChangesNothing) {
   nn::Linear layer(4, 3);
-  EXPECT_THAT([&] { layer.to(DType::I32); }, ThrowsMessage<Error>(HasSubstr("need a floating type, not i32")));
+  EXPECT_THAT([&] { layer.to(DType::I32); },
+              ThrowsMessage<Error>(HasSubstr("need a floating type, not i32")));
   {
     const Tensor y = layer(ones({2, 4}));
-    EXPECT_THAT([&] { layer.to(DType::F16); }, ThrowsMessage<Error>(HasSubstr("waits for a backward")));
+    EXPECT_THAT([&] { layer.to(DType::F16); },
+                ThrowsMessage<Error>(HasSubstr("waits for a backward")));
   }
   const Tensor view = layer.bias.detach();
-  EXPECT_THAT([&] { layer.to(DType::F16); }, ThrowsMessage<Error>(HasSubstr("'bias' shares its memory")));
+  EXPECT_THAT([&] { layer.to(DType::F16); },
+              ThrowsMessage<Error>(HasSubstr("'bias' shares its memory")));
   EXPECT_EQ(layer.weight.dtype(), DType::F32);
 }
 
@@ -234,7 +254,8 @@ TEST(ModuleTo, AfterAStepIsNoticedByTheOptimizer) {
   sum(layer(ones({2, 4}))).backward();
   sgd.step();
   layer.to(DType::BF16);
-  EXPECT_THAT([&] { sgd.step(); }, ThrowsMessage<Error>(HasSubstr("a parameter is bf16 now, and its state f32")));
+  EXPECT_THAT([&] { sgd.step(); },
+              ThrowsMessage<Error>(HasSubstr("a parameter is bf16 now, and its state f32")));
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ TEST(Adam, FollowsTheFormula) {
       if (decoupled) value *= 1 - 0.01 * 0.1;
       m = 0.9 * m + 0.1 * g;
       v = 0.999 * v + 0.001 * g * g;
-      value -= 0.01 * (m / (1 - std::pow(0.9, i))) / (std::sqrt(v / (1 - std::pow(0.999, i))) + 1e-8);
+      value -=
+          0.01 * (m / (1 - std::pow(0.9, i))) / (std::sqrt(v / (1 - std::pow(0.999, i))) + 1e-8);
       EXPECT_NEAR(p.item(), value, 1e-12) << "decoupled " << decoupled << ", step " << i;
     }
   }
@@ -76,27 +77,40 @@ TEST(Lamb, FollowsTheFormula) {
       const double g = k == 0 ? 0.3 * i : k == 1 ? -0.1 : 0.7;
       m[k] = 0.9 * m[k] + 0.1 * g;
       v[k] = 0.999 * v[k] + 0.001 * g * g;
-      along[k] = m[k] / (1 - std::pow(0.9, i)) / (std::sqrt(v[k] / (1 - std::pow(0.999, i))) + 1e-6) + 0.1 * value[k];
+      along[k] =
+          m[k] / (1 - std::pow(0.9, i)) / (std::sqrt(v[k] / (1 - std::pow(0.999, i))) + 1e-6) +
+          0.1 * value[k];
       own += value[k] * value[k];
       length += along[k] * along[k];
     }
     for (std::size_t k = 0; k < 3; ++k) value[k] -= 0.01 * std::sqrt(own / length) * along[k];
     const auto got = p.detach().toVector<double>();
-    for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(got[k], value[k], 1e-12) << "step " << i << ", element " << k;
+    for (std::size_t k = 0; k < 3; ++k)
+      EXPECT_NEAR(got[k], value[k], 1e-12) << "step " << i << ", element " << k;
   }
 }
 
-/// Parameters, gradients and state in `type` follow those in double precision as far as its digits go.
+/// Parameters, gradients and state in `type` follow those in double precision as far as its digits
+/// go.
 TEST(Optimizers, FollowTheirFormulaInShorterTypes) {
   using Make = std::function<std::unique_ptr<Optimizer>(std::vector<Tensor>)>;
   const std::pair<const char*, Make> kOptimizers[] = {
       {"sgd",
        [](std::vector<Tensor> p) {
-         return std::make_unique<Sgd>(std::move(p), SgdOptions{.rate = 0.1, .momentum = 0.9, .weightDecay = 0.01});
+         return std::make_unique<Sgd>(
+             std::move(p), SgdOptions{.rate = 0.1, .momentum = 0.9, .weightDecay = 0.01});
        }},
-      {"adam", [](std::vector<Tensor> p) { return std::make_unique<Adam>(std::move(p), AdamOptions{.rate = 0.1}); }},
-      {"adamw", [](std::vector<Tensor> p) { return std::make_unique<AdamW>(std::move(p), AdamOptions{.rate = 0.1}); }},
-      {"lamb", [](std::vector<Tensor> p) { return std::make_unique<Lamb>(std::move(p), LambOptions{.rate = 0.1}); }}};
+      {"adam",
+       [](std::vector<Tensor> p) {
+         return std::make_unique<Adam>(std::move(p), AdamOptions{.rate = 0.1});
+       }},
+      {"adamw",
+       [](std::vector<Tensor> p) {
+         return std::make_unique<AdamW>(std::move(p), AdamOptions{.rate = 0.1});
+       }},
+      {"lamb", [](std::vector<Tensor> p) {
+         return std::make_unique<Lamb>(std::move(p), LambOptions{.rate = 0.1});
+       }}};
   for (const auto& [name, make] : kOptimizers) {
     for (const auto& [type, tolerance] :
          {std::pair(DType::F32, 1e-5), std::pair(DType::F16, 5e-2), std::pair(DType::BF16, 1e-1)}) {
@@ -244,7 +258,8 @@ TEST(Optimizer, ClipsWhatABackwardWithCreateGraphLeftOnce) {
 TEST(Optimizer, TakesTheStateOfAnotherDeviceWhereThatHasValues) {
   const auto trained = [](Device device) {
     const Tensor p = full({2}, 1, {DType::F32, device}).setRequiresGrad();
-    auto sgd = std::make_unique<Sgd>(std::vector<Tensor>{p}, SgdOptions{.rate = 0.1, .momentum = 0.9});
+    auto sgd =
+        std::make_unique<Sgd>(std::vector<Tensor>{p}, SgdOptions{.rate = 0.1, .momentum = 0.9});
     p.setGrad(full({2}, 3, {DType::F32, device}));
     sgd->step();
     return sgd;

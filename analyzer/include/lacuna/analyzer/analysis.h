@@ -59,11 +59,12 @@ struct CauseDetail {
   std::uint64_t count = 0;
 };
 
-/// A stretch of the window that is in no ledger, as no device has begun its work yet or all have ended it.
+/// A stretch of the window that is in no ledger, as no device has begun its work yet or all have
+/// ended it.
 struct WithoutDevices {
   std::int64_t ns = 0;
-  /// The innermost call or range that takes half of it or more, else the one that takes the most; empty where the host
-  /// recorded none.
+  /// The innermost call or range that takes half of it or more, else the one that takes the most;
+  /// empty where the host recorded none.
   std::string longest;
   std::int64_t longestNs = 0;  ///< of it, within the stretch
 
@@ -71,7 +72,8 @@ struct WithoutDevices {
   [[nodiscard]] bool isHardlyKnown() const { return 20 * longestNs < ns; }
 };
 
-/// Where the time of Ledgers::run lies that has no cause, summed over the devices; the places are zeros without steps.
+/// Where the time of Ledgers::run lies that has no cause, summed over the devices; the places are
+/// zeros without steps.
 struct UnknownPlaces {
   std::int64_t beforeNs = 0;  ///< in front of the first step
   std::int64_t inStepsNs = 0;
@@ -79,8 +81,8 @@ struct UnknownPlaces {
   std::int64_t behindNs = 0;  ///< the last step
   /// Where graph replays may have run that the recording lacks, with steps or without.
   std::int64_t unrecordedNs = 0;
-  /// The thread of the steps ran for this share of the time from the first work of a device to the first step, and
-  /// waited for a core for this one; -1: not recorded.
+  /// The thread of the steps ran for this share of the time from the first work of a device to the
+  /// first step, and waited for a core for this one; -1: not recorded.
   double ranShare = -1;
   double waitedShare = -1;
   struct Library {
@@ -90,19 +92,20 @@ struct UnknownPlaces {
   std::vector<Library> libraries;  ///< that it was in then, the longest first; empty: no samples
 };
 
-/// An interpreter takes tens of microseconds from one operator to the next, and so long for nothing but work of its
-/// own.
+/// An interpreter takes tens of microseconds from one operator to the next, and so long for nothing
+/// but work of its own.
 inline constexpr std::int64_t kLongHostWorkNs = 500'000;
 
 /// Idle time by what is behind it.
 struct IdleCauses {
   std::vector<CauseDetail> details;  ///< costliest first
-  /// The driver calls and synchronisations in Analysis::meanStepLedger(), by name; their counts are of all its steps.
+  /// The driver calls and synchronisations in Analysis::meanStepLedger(), by name; their counts are
+  /// of all its steps.
   std::vector<CauseDetail> stepCalls;
   /// The waits in Analysis::meanStepLedger() that lie in a phase with a name, by cause and phase.
   std::vector<CauseDetail> stepPhases;
-  /// The host's work of a mean step in long stretches: kLongHostWorkNs or more between two pieces of device work. In
-  /// shorter ones a program calls its operators.
+  /// The host's work of a mean step in long stretches: kLongHostWorkNs or more between two pieces
+  /// of device work. In shorter ones a program calls its operators.
   std::int64_t longHostWorkNs = 0;
   /// The longest few stretches of each cause, longest first.
   std::array<std::vector<DeviceSegment>, kCauseCount> longest;
@@ -128,14 +131,16 @@ struct Ledgers {
   RecordingBands bands;       ///< where recording itself may be in them
 };
 
-/// A trace as its analyses see it, with what they found: everything that a report shows about one trace.
+/// A trace as its analyses see it, with what they found: everything that a report shows about one
+/// trace.
 struct Analysis {
   std::shared_ptr<const Store> store;
   AnalysisOptions options;
   Steps steps;
   prof::TimeWindow window;  ///< what was analysed: the steps asked for, or everything
   std::vector<DeviceAccount> devices;
-  TableScope scope;  ///< what the results are about: these devices, their processes, the steps in the window
+  TableScope scope;  ///< what the results are about: these devices, their processes, the steps in
+                     ///< the window
   Ledgers ledgers;
   Results results;
 
@@ -154,7 +159,8 @@ struct Analysis {
     return std::move(results.of<Result>());
   }
 
-  /// Steps that the per-step figures refer to; 1 when there are none, so that figures are for the whole run.
+  /// Steps that the per-step figures refer to; 1 when there are none, so that figures are for the
+  /// whole run.
   [[nodiscard]] std::int64_t stepCount() const;
   /// The same with the plain ones, for what they record, too.
   [[nodiscard]] std::int64_t everyStepCount() const;
@@ -168,14 +174,16 @@ struct Analysis {
   [[nodiscard]] Ledger meanPauseLedger() const;
   /// The sum of meanStepLedger(). Shares "of a step" are parts of it.
   [[nodiscard]] std::int64_t meanStepNs() const;
-  /// Time that recording may have added to the entries of meanStepLedger(), and to a step of steps.all.
+  /// Time that recording may have added to the entries of meanStepLedger(), and to a step of
+  /// steps.all.
   [[nodiscard]] Ledger meanStepBands() const;
   [[nodiscard]] std::int64_t stepBandNs(std::size_t step) const;
 };
 
-/// Analyses a trace: the numbers of the CLI, the GUI and the HTML page come from here. Fails where the options name
-/// steps, a device or a rank that the trace does not have. Fails with "cancelled" soon after the options' progress
-/// answers false; that is not kept in the analysis.
-prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const AnalysisOptions& options = {});
+/// Analyses a trace: the numbers of the CLI, the GUI and the HTML page come from here. Fails where
+/// the options name steps, a device or a rank that the trace does not have. Fails with "cancelled"
+/// soon after the options' progress answers false; that is not kept in the analysis.
+prof::Result<Analysis> analyse(std::shared_ptr<const Store> store,
+                               const AnalysisOptions& options = {});
 
 }  // namespace lacuna::analyzer

@@ -12,8 +12,9 @@
 
 extern "C" {
 
-// The Arrow C data and stream interfaces, laid out as https://arrow.apache.org/docs/format/CDataInterface.html and
-// CStreamInterface.html specify. Their guards let a program include the same structures from Arrow's own headers.
+// The Arrow C data and stream interfaces, laid out as
+// https://arrow.apache.org/docs/format/CDataInterface.html and CStreamInterface.html specify. Their
+// guards let a program include the same structures from Arrow's own headers.
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 
@@ -70,19 +71,21 @@ inline constexpr std::uint64_t kArrowBatchRows = 65'536;
 /// A batch ends early where its texts have more bytes.
 inline constexpr std::uint64_t kArrowBatchText = 32 << 20;
 
-/// Starts a statement and hands its rows over in batches: `out` becomes a stream of struct arrays whose children are
-/// null ("n"), int64 ("l"), float64 ("g") or utf8 ("u"). Only one batch is held at a time. The first one is read here:
-/// a column gets the narrowest type that holds its declared type and the values of that batch. One without a declared
-/// type and without a value there becomes utf8 if more rows may follow. Later numbers fit into utf8 and whole numbers
-/// into float64; any other misfit makes get_next() fail.
+/// Starts a statement and hands its rows over in batches: `out` becomes a stream of struct arrays
+/// whose children are null ("n"), int64 ("l"), float64 ("g") or utf8 ("u"). Only one batch is held
+/// at a time. The first one is read here: a column gets the narrowest type that holds its declared
+/// type and the values of that batch. One without a declared type and without a value there becomes
+/// utf8 if more rows may follow. Later numbers fit into utf8 and whole numbers into float64; any
+/// other misfit makes get_next() fail.
 ///
-/// Fails where Query::run() does, and then leaves `out` alone. The stream keeps the query; one thread at a time.
-prof::Status exportStatement(std::unique_ptr<Query> query, std::string_view sql, ArrowArrayStream& out,
-                             std::uint64_t batchRows = kArrowBatchRows);
+/// Fails where Query::run() does, and then leaves `out` alone. The stream keeps the query; one
+/// thread at a time.
+prof::Status exportStatement(std::unique_ptr<Query> query, std::string_view sql,
+                             ArrowArrayStream& out, std::uint64_t batchRows = kArrowBatchRows);
 
-/// The same for all rows of a store's table, by its number, with the answers of SELECT * but without SQL: the columns
-/// are copied block by block.
-prof::Status exportTable(std::shared_ptr<const Store> store, std::size_t table, ArrowArrayStream& out,
-                         std::uint64_t batchRows = kArrowBatchRows);
+/// The same for all rows of a store's table, by its number, with the answers of SELECT * but
+/// without SQL: the columns are copied block by block.
+prof::Status exportTable(std::shared_ptr<const Store> store, std::size_t table,
+                         ArrowArrayStream& out, std::uint64_t batchRows = kArrowBatchRows);
 
 }  // namespace lacuna::analyzer

@@ -18,8 +18,9 @@
 
 namespace lacuna::analyzer {
 
-/// The registry: one line for each kind of file that can be read, in the order in which sniff() tries them. The
-/// importer of a kind, kKindImporter, is defined in a file of its own under analyzer/src/import/.
+/// The registry: one line for each kind of file that can be read, in the order in which sniff()
+/// tries them. The importer of a kind, kKindImporter, is defined in a file of its own under
+/// analyzer/src/import/.
 #define LACUNA_IMPORTERS(IMPORTER) \
   IMPORTER(Lcn)                    \
   IMPORTER(Json)                   \
@@ -35,13 +36,15 @@ enum class SourceKind {
 #undef LACUNA_SOURCE_KIND
       Unknown
 };
-/// Reads some bytes of the file. Fails where it cannot be read, and on a compressed .lcn, which is read in any order.
+/// Reads some bytes of the file. Fails where it cannot be read, and on a compressed .lcn, which is
+/// read in any order.
 prof::Result<SourceKind> sniff(const std::filesystem::path& path);
 
 /// The kind in words for people.
 std::string_view describe(SourceKind kind);
 
-/// The formats that a trace can be written in. A text format is compressed where the path ends in .gz or .zst.
+/// The formats that a trace can be written in. A text format is compressed where the path ends in
+/// .gz or .zst.
 enum class Format {
   Lcn,         ///< .lcn, everything
   Chrome,      ///< .json: Chrome's trace event format, as Kineto writes it
@@ -76,10 +79,10 @@ std::string unknownFormat(std::string_view out, std::string_view to);
 /// Writes a trace to a file, whole or not at all; it fails where the trace turns out to be damaged.
 prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
                          const ExportOptions& options = {});
-/// The same for a store that nobody else keeps. It is freed as soon as its rows are written, before a .lcn gets its
-/// timeline. So only one of the two needs memory at a time.
-prof::Status exportTrace(std::shared_ptr<const Store>&& store, const std::filesystem::path& path, Format format,
-                         const ExportOptions& options = {});
+/// The same for a store that nobody else keeps. It is freed as soon as its rows are written, before
+/// a .lcn gets its timeline. So only one of the two needs memory at a time.
+prof::Status exportTrace(std::shared_ptr<const Store>&& store, const std::filesystem::path& path,
+                         Format format, const ExportOptions& options = {});
 
 /// The way in which a trace's clock was brought to that of the first one.
 enum class AlignedBy : std::uint8_t {
@@ -106,13 +109,14 @@ struct Merged {
 /// The difference between the time of day and the trace's clock, where the trace knows it.
 std::optional<std::int64_t> timeOfDay(const Store& store);
 
-/// Puts traces of one job, such as its ranks, on the first one's clock into one trace. Processes, threads, devices and
-/// queues stay apart (devices with the same unique id are one); processes without a rank get the number of their trace
-/// when no trace has ranks. Everything is held in memory.
+/// Puts traces of one job, such as its ranks, on the first one's clock into one trace. Processes,
+/// threads, devices and queues stay apart (devices with the same unique id are one); processes
+/// without a rank get the number of their trace when no trace has ranks. Everything is held in
+/// memory.
 ///
-/// Collectives: the k-th of each name within each step of both traces belong together where both have as many. All
-/// ranks leave a collective at nearly the same time, so the offset is the median difference of the ends. Fails where a
-/// trace turns out to be damaged while it is read.
+/// Collectives: the k-th of each name within each step of both traces belong together where both
+/// have as many. All ranks leave a collective at nearly the same time, so the offset is the median
+/// difference of the ends. Fails where a trace turns out to be damaged while it is read.
 prof::Result<Merged> mergeTraces(std::span<const std::shared_ptr<const Store>> inputs);
 
 }  // namespace lacuna::analyzer

@@ -62,7 +62,8 @@ class CounterLane {
   double highest_ = 0;
 };
 
-// The tracks of a timeline: every track of a trace, laid out in lanes and counters, from which pictures are drawn.
+// The tracks of a timeline: every track of a trace, laid out in lanes and counters, from which
+// pictures are drawn.
 
 enum class TrackKind : std::uint8_t {
   Ranges,       ///< nested ranges of a thread
@@ -74,19 +75,30 @@ enum class TrackKind : std::uint8_t {
 };
 inline constexpr std::size_t kTrackKinds = 6;
 
-/// The purpose of an event, by its track and its name. It gives the colour where a picture has no room for names.
-enum class WorkKind : std::uint8_t { Host, Call, Synchronisation, Loader, Compute, Communication, Copy, Memset };
+/// The purpose of an event, by its track and its name. It gives the colour where a picture has no
+/// room for names.
+enum class WorkKind : std::uint8_t {
+  Host,
+  Call,
+  Synchronisation,
+  Loader,
+  Compute,
+  Communication,
+  Copy,
+  Memset
+};
 WorkKind workKind(TrackKind track, std::string_view name);
 
 /// Nesting depths of a track that have lanes; deeper events are counted.
 inline constexpr std::size_t kMostLanes = 1024;
 
-/// Curves of a device's memory: of all of it, and of a role, whose words follow this, by prof::MemoryRole.
+/// Curves of a device's memory: of all of it, and of a role, whose words follow this, by
+/// prof::MemoryRole.
 inline constexpr std::string_view kMemoryCurve = "memory";
 inline constexpr std::string_view kRoleCurve = "memory · ";
-inline constexpr std::array<std::string_view, 9> kRoleCurves{"not known",   "parameters",    "gradients",
-                                                             "activations", "optimizer",     "inputs",
-                                                             "workspace",   "communication", "cached"};
+inline constexpr std::array<std::string_view, 9> kRoleCurves{
+    "not known", "parameters", "gradients",     "activations", "optimizer",
+    "inputs",    "workspace",  "communication", "cached"};
 
 /// One line of the timeline.
 struct Track {
@@ -129,31 +141,37 @@ struct TrackSet {
     void operator()(ReadAhead* ahead) const;
   };
 
-  /// The name of an event of a lane. Copies and memsets that the trace leaves nameless are called after what they do.
+  /// The name of an event of a lane. Copies and memsets that the trace leaves nameless are called
+  /// after what they do.
   static std::string_view name(const Store& store, prof::StringId id);
   [[nodiscard]] std::uint64_t bytes() const;
 
   std::unique_ptr<ReadAhead, EndReadAhead> readAhead;
 };
 
-/// Reads the store once per table and lays out every track. Fails only when cancelled or when a block cannot be read.
-prof::Result<std::shared_ptr<const TrackSet>> buildTracks(const Store& store, const Progress& progress = {});
+/// Reads the store once per table and lays out every track. Fails only when cancelled or when a
+/// block cannot be read.
+prof::Result<std::shared_ptr<const TrackSet>> buildTracks(const Store& store,
+                                                          const Progress& progress = {});
 
 /// The row behind an event of a lane, found by its start, length and track.
 EventRef findEvent(const Store& store, const Track& track, prof::TimeNs startNs, prof::TimeNs durNs,
                    prof::StringId name);
 
-/// Lays out a trace that grows: what buildTracks() gives, at a cost of what came since and not of what there is. A
-/// range is written when it ends, and may then lie above older events. So the last seconds are laid out anew each time;
-/// older ones are kept. A range that began before that, such as the one around a whole run, lays out everything once.
-/// One thread at a time; the sets are independent of it.
+/// Lays out a trace that grows: what buildTracks() gives, at a cost of what came since and not of
+/// what there is. A range is written when it ends, and may then lie above older events. So the last
+/// seconds are laid out anew each time; older ones are kept. A range that began before that, such
+/// as the one around a whole run, lays out everything once. One thread at a time; the sets are
+/// independent of it.
 class LiveTracks {
  public:
   LiveTracks();
   ~LiveTracks();
 
-  /// The tracks of a store of an .lcn file that holds all that the one before held, as a StoreFollower gives them.
-  prof::Result<std::shared_ptr<const TrackSet>> layOut(const Store& store, const Progress& progress = {});
+  /// The tracks of a store of an .lcn file that holds all that the one before held, as a
+  /// StoreFollower gives them.
+  prof::Result<std::shared_ptr<const TrackSet>> layOut(const Store& store,
+                                                       const Progress& progress = {});
   /// Rows that the last layOut() read.
   [[nodiscard]] std::uint64_t rowsRead() const;
 
@@ -162,26 +180,32 @@ class LiveTracks {
   std::unique_ptr<State> state_;
 };
 
-// Tracks that outlive the program: as derived blocks of the trace itself, or of a file in the cache folder.
+// Tracks that outlive the program: as derived blocks of the trace itself, or of a file in the cache
+// folder.
 
 /// Tracks of fewer events are built faster than a user notices, and are not kept.
 inline constexpr std::uint64_t kTracksWorthKeeping = 2'000'000;
 
-/// The tracks kept in the store's file or in the cache folder, when they are there, whole and of the same content and
-/// version; else null. Opening reads their pyramids; events are read when they are needed. The set keeps the file open.
+/// The tracks kept in the store's file or in the cache folder, when they are there, whole and of
+/// the same content and version; else null. Opening reads their pyramids; events are read when they
+/// are needed. The set keeps the file open.
 std::shared_ptr<const TrackSet> loadTracks(const Store& store);
 /// Those, or else new ones (see buildTracks).
-prof::Result<std::shared_ptr<const TrackSet>> openTracks(const Store& store, const Progress& progress = {});
+prof::Result<std::shared_ptr<const TrackSet>> openTracks(const Store& store,
+                                                         const Progress& progress = {});
 
 /// $XDG_CACHE_HOME/lacuna/tracks, else ~/.cache/lacuna/tracks; empty when there is no home.
 std::filesystem::path trackCacheFolder();
-/// Keeps tracks in the cache folder for the next opening, where it is worth it. The folder holds at most 8 GiB; the
-/// files that were unused for longest go first. It is no error where there is nothing to do; a file that is still being
-/// written is not kept. Fails when `progress`, which gets no value but 0, answers false.
-prof::Status keepTracks(const Store& store, const TrackSet& tracks, std::uint64_t leastEvents = kTracksWorthKeeping,
+/// Keeps tracks in the cache folder for the next opening, where it is worth it. The folder holds at
+/// most 8 GiB; the files that were unused for longest go first. It is no error where there is
+/// nothing to do; a file that is still being written is not kept. Fails when `progress`, which gets
+/// no value but 0, answers false.
+prof::Status keepTracks(const Store& store, const TrackSet& tracks,
+                        std::uint64_t leastEvents = kTracksWorthKeeping,
                         const Progress& progress = {});
 
-/// Appends the tracks of a finished .lcn file to it, where that is worth it. On failure the file is as it was.
+/// Appends the tracks of a finished .lcn file to it, where that is worth it. On failure the file is
+/// as it was.
 prof::Status addTracks(const std::filesystem::path& path, const Progress& progress = {},
                        std::uint64_t leastEvents = kTracksWorthKeeping);
 
@@ -196,7 +220,8 @@ struct TrackEvent {
   friend auto operator<=>(const TrackEvent&, const TrackEvent&) = default;
 };
 
-/// Sums over the events of one name within a window; events that reach out of it count with the part inside.
+/// Sums over the events of one name within a window; events that reach out of it count with the
+/// part inside.
 struct NameSum {
   prof::StringId name;
   TrackKind kind = TrackKind::Ranges;
@@ -223,26 +248,32 @@ AreaStats areaStats(const TrackSet& tracks, prof::TimeWindow window, const Progr
 
 /// The names of a trace's events that a search is for.
 struct NameMatches {
-  std::vector<bool> texts;    ///< one flag for each string id
-  std::vector<bool> unnamed;  ///< of copies and memsets that the trace leaves nameless (see TrackSet::name)
+  std::vector<bool> texts;  ///< one flag for each string id
+  std::vector<bool>
+      unnamed;  ///< of copies and memsets that the trace leaves nameless (see TrackSet::name)
 };
-/// Asked now and then by a search; answering false calls it off, and its answer means nothing then. May be empty.
+/// Asked now and then by a search; answering false calls it off, and its answer means nothing then.
+/// May be empty.
 using SearchWanted = std::function<bool()>;
 /// The names that contain `part`, in any ASCII case; none where it is empty.
 NameMatches matchNames(const Store& store, std::string_view part, const SearchWanted& wanted = {});
 /// The nearest matching event that begins after (or, going back, before) a moment.
-std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, prof::TimeNs from, bool forward,
+std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names,
+                                    prof::TimeNs from, bool forward,
                                     const SearchWanted& wanted = {});
-/// The one after (or before) another event. Events that begin together follow in the order of tracks, lanes and events,
-/// so a walk from one to the next reaches all of them.
-std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, const TrackEvent& from,
-                                    bool forward, const SearchWanted& wanted = {});
+/// The one after (or before) another event. Events that begin together follow in the order of
+/// tracks, lanes and events, so a walk from one to the next reaches all of them.
+std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names,
+                                    const TrackEvent& from, bool forward,
+                                    const SearchWanted& wanted = {});
 /// Number of events that match; stops early, with what it has, when progress answers false.
-std::uint64_t countMatches(const TrackSet& tracks, const NameMatches& names, const Progress& progress = {});
+std::uint64_t countMatches(const TrackSet& tracks, const NameMatches& names,
+                           const Progress& progress = {});
 
-/// The call or range that started a piece of device work, or the work that a call or range started, at most `limit`:
-/// see Links, whose launches this computes if nobody did yet.
-std::vector<EventRef> linkedEvents(const Store& store, const EventRef& event, std::size_t limit = 64);
+/// The call or range that started a piece of device work, or the work that a call or range started,
+/// at most `limit`: see Links, whose launches this computes if nobody did yet.
+std::vector<EventRef> linkedEvents(const Store& store, const EventRef& event,
+                                   std::size_t limit = 64);
 /// Where a row lies among the tracks.
 std::optional<TrackEvent> locate(const Store& store, const TrackSet& tracks, const EventRef& event);
 

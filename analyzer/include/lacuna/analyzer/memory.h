@@ -50,23 +50,27 @@ struct MemoryStats {
   prof::TimeNs peakAtNs = 0;
   std::uint64_t peakReservedBytes = 0;
   std::array<std::uint64_t, kRoleCount> peakByRole{};
-  std::vector<LiveTensor> live;              ///< at the peak, largest first
-  std::vector<TensorLife> lives;             ///< of each of them, in their order
-  std::vector<MemoryPoint> curve;            ///< at most some 500 points, each the greatest of its stretch
-  std::vector<std::uint64_t> stepEndBytes;   ///< alive at the end of each step that ends within the window, or before
-  std::vector<std::uint64_t> stepPeakBytes;  ///< by position in steps.all; what no end is known of is not complete
+  std::vector<LiveTensor> live;    ///< at the peak, largest first
+  std::vector<TensorLife> lives;   ///< of each of them, in their order
+  std::vector<MemoryPoint> curve;  ///< at most some 500 points, each the greatest of its stretch
+  std::vector<std::uint64_t>
+      stepEndBytes;  ///< alive at the end of each step that ends within the window, or before
+  std::vector<std::uint64_t>
+      stepPeakBytes;  ///< by position in steps.all; what no end is known of is not complete
   std::uint64_t allocations = 0;
-  std::uint64_t segmentCalls = 0;     ///< times that the allocator went to the device or system, after the warm-up
+  std::uint64_t segmentCalls =
+      0;  ///< times that the allocator went to the device or system, after the warm-up
   std::uint64_t segmentReleases = 0;  ///< and gave segments back, likewise
   std::uint64_t stepSegmentCalls = 0;
   std::uint64_t stepSegmentReleases = 0;
   std::int64_t leakBytesPerStep = 0;  ///< steady growth across the steady steps, 0 for none
   std::vector<LiveTensor> leaked;     ///< what grew, by operator: bytes per step
 };
-prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow window, const Steps& steps,
-                                      const Selection& only = {});
+prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow window,
+                                      const Steps& steps, const Selection& only = {});
 
-// Memory by device and role, what the allocator holds, and what could bring the peak down. docs/analyses/memory.md.
+// Memory by device and role, what the allocator holds, and what could bring the peak down.
+// docs/analyses/memory.md.
 
 struct RolePoint {
   prof::TimeNs timeNs = 0;
@@ -85,7 +89,9 @@ struct AllocatorState {
   std::uint64_t segments = 0;
   std::uint64_t freePieces = 0;
 
-  [[nodiscard]] std::uint64_t freeBytes() const { return reservedBytes - std::min(reservedBytes, liveBytes); }
+  [[nodiscard]] std::uint64_t freeBytes() const {
+    return reservedBytes - std::min(reservedBytes, liveBytes);
+  }
   /// The share of the free memory that is not in the largest piece, 0 … 1.
   [[nodiscard]] double fragmentation() const {
     const std::uint64_t free = freeBytes();
@@ -93,7 +99,8 @@ struct AllocatorState {
   }
   /// There was room, but in pieces too small.
   [[nodiscard]] bool fragmented() const {
-    return present && requestedBytes > 0 && freeBytes() >= requestedBytes && largestFreeBytes < requestedBytes;
+    return present && requestedBytes > 0 && freeBytes() >= requestedBytes &&
+           largestFreeBytes < requestedBytes;
   }
 };
 
@@ -102,7 +109,8 @@ struct DeviceMemory {
   std::uint64_t peakBytes = 0;
   prof::TimeNs peakAtNs = 0;
   std::uint64_t reservedPeakBytes = 0;
-  std::vector<RolePoint> curve;  ///< at most some 500 points: of each stretch the moment with most bytes
+  std::vector<RolePoint>
+      curve;  ///< at most some 500 points: of each stretch the moment with most bytes
   AllocatorState allocator;
 };
 /// This many devices have statistics of their own; each takes passes over all allocations.
@@ -113,8 +121,10 @@ prof::Result<std::vector<DeviceMemory>> deviceMemory(const Store& store, prof::T
 /// Memory of all devices together, and of each.
 struct MemoryTables {
   MemoryStats all;
-  std::vector<DeviceMemory> devices;  ///< the kMostMemories with the highest peaks before the others
-  /// As all, but of one device each: of the first kMostMemories of devices, where there are several.
+  std::vector<DeviceMemory>
+      devices;  ///< the kMostMemories with the highest peaks before the others
+  /// As all, but of one device each: of the first kMostMemories of devices, where there are
+  /// several.
   std::vector<MemoryStats> byDevice;
 };
 
@@ -129,7 +139,8 @@ struct PeakEdit {
   std::string origin;     ///< the operator, or the tensor, that holds the memory
   std::uint64_t bytes = 0;
   std::uint64_t count = 0;  ///< blocks
-  /// Device time that computing it again takes; 0 for freeing, -1 where the operator's time is not known.
+  /// Device time that computing it again takes; 0 for freeing, -1 where the operator's time is not
+  /// known.
   std::int64_t costNsPerStep = 0;
   std::string why;
   prof::MemoryRole role = prof::MemoryRole::Other;
@@ -142,11 +153,12 @@ struct PeakEdit {
 };
 using PeakEdits = std::vector<PeakEdit>;  ///< of each device's own peak
 /// Most bytes first for what is free, then bytes saved per nanosecond that it costs.
-std::vector<PeakEdit> peakEdits(const MemoryStats& memory, const Steps& steps, std::span<const OperatorRow> operators);
-/// Plays each edit on the allocations of the window: what is freed earlier goes when the step that made it ends, what
-/// is recomputed is not there. One pass.
-prof::Status foreseePeaks(const Store& store, prof::TimeWindow window, const Steps& steps, std::span<PeakEdit> edits,
-                          const Selection& only = {});
+std::vector<PeakEdit> peakEdits(const MemoryStats& memory, const Steps& steps,
+                                std::span<const OperatorRow> operators);
+/// Plays each edit on the allocations of the window: what is freed earlier goes when the step that
+/// made it ends, what is recomputed is not there. One pass.
+prof::Status foreseePeaks(const Store& store, prof::TimeWindow window, const Steps& steps,
+                          std::span<PeakEdit> edits, const Selection& only = {});
 
 /// A block that is alive at a moment, with when it goes.
 struct LiveBlock {
@@ -158,8 +170,8 @@ struct LiveBlock {
   [[nodiscard]] std::int64_t lifetimeNs() const { return freed ? freedNs - tensor.allocatedNs : 0; }
 };
 
-/// The blocks that are alive at one moment. A block that comes or goes at that very moment counts, so that the moment
-/// of a peak shows the peak.
+/// The blocks that are alive at one moment. A block that comes or goes at that very moment counts,
+/// so that the moment of a peak shows the peak.
 struct MemoryMoment {
   prof::TimeNs timeNs = 0;
   std::uint64_t bytes = 0;
@@ -168,12 +180,15 @@ struct MemoryMoment {
   std::vector<LiveBlock> live;  ///< largest first
 
   /// Held by the allocator and not in use.
-  [[nodiscard]] std::uint64_t unusedBytes() const { return reservedBytes > bytes ? reservedBytes - bytes : 0; }
+  [[nodiscard]] std::uint64_t unusedBytes() const {
+    return reservedBytes > bytes ? reservedBytes - bytes : 0;
+  }
 };
 
-/// The memory of one device, or of all together. One pass over the allocations. Fails when cancelled or when a block
-/// cannot be read.
-prof::Result<MemoryMoment> memoryAt(const Store& store, prof::TimeNs timeNs, const Progress& progress = {},
+/// The memory of one device, or of all together. One pass over the allocations. Fails when
+/// cancelled or when a block cannot be read.
+prof::Result<MemoryMoment> memoryAt(const Store& store, prof::TimeNs timeNs,
+                                    const Progress& progress = {},
                                     std::optional<prof::DeviceId> only = {});
 
 }  // namespace lacuna::analyzer

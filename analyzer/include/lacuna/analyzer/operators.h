@@ -16,7 +16,8 @@ class LaunchIndex;
 /// The type of number that a matrix unit multiplies.
 enum class Number : std::uint8_t { Unknown, F64, F32, Tf32, F16, Bf16, I8, F8 };
 
-/// Floating-point operations and the least bytes that an operator has to move, from its inputs' shapes.
+/// Floating-point operations and the least bytes that an operator has to move, from its inputs'
+/// shapes.
 struct Demand {
   double flops = 0;  ///< 0: not derivable
   double bytes = 0;
@@ -42,7 +43,7 @@ struct OperatorRow {
   std::int64_t selfRecordingNs = 0;
   std::int64_t deviceRecordingNs = 0;
   std::uint64_t deviceCalls = 0;  ///< calls with device work
-  Demand inside{};                ///< of the operators inside these calls; only in the table by shapes
+  Demand inside{};  ///< of the operators inside these calls; only in the table by shapes
 };
 /// All operators, each way.
 struct OperatorTables {
@@ -50,8 +51,9 @@ struct OperatorTables {
 };
 /// By name, or by name and shapes; greatest device time first, then self time.
 enum class GroupBy : std::uint8_t { Name, NameAndShapes };
-std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
-                                       prof::TimeWindow window, GroupBy by = GroupBy::Name, const StepSpans& steps = {},
+std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline,
+                                       const LaunchIndex& launches, prof::TimeWindow window,
+                                       GroupBy by = GroupBy::Name, const StepSpans& steps = {},
                                        const ShareCurve& taken = {});
 /// In the order that the table has; for rows of several timelines that were added up.
 void sortOperators(std::vector<OperatorRow>& operators);

@@ -21,8 +21,9 @@
 
 namespace lacuna::analyzer {
 
-/// A growing array of plain values for columns of 10^8 entries. Unlike std::vector it grows by realloc, which the C
-/// library does for large blocks by moving pages, so that growing never holds two copies.
+/// A growing array of plain values for columns of 10^8 entries. Unlike std::vector it grows by
+/// realloc, which the C library does for large blocks by moving pages, so that growing never holds
+/// two copies.
 template <class T>
 class PodArray {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -96,9 +97,10 @@ class PodArray {
   std::size_t capacity_ = 0;
 };
 
-/// Starts, lengths and names of events in time order, packed in some 5 bytes an event. They lie in chunks of groups,
-/// each with as many bits a number as it needs. So any event is read in constant time. Built by add() and finish(), or
-/// taken from a file whose chunks are read when they are first touched. Safe for many threads once built.
+/// Starts, lengths and names of events in time order, packed in some 5 bytes an event. They lie in
+/// chunks of groups, each with as many bits a number as it needs. So any event is read in constant
+/// time. Built by add() and finish(), or taken from a file whose chunks are read when they are
+/// first touched. Safe for many threads once built.
 class EventChunks {
  public:
   static constexpr std::size_t kGroup = 64;
@@ -115,13 +117,14 @@ class EventChunks {
 
   EventChunks() = default;
   /// Chunks of a file: what starts when, and how many bytes each has.
-  EventChunks(std::size_t events, std::vector<prof::TimeNs> chunkStarts, std::vector<std::uint32_t> chunkBytes,
-              Load load);
+  EventChunks(std::size_t events, std::vector<prof::TimeNs> chunkStarts,
+              std::vector<std::uint32_t> chunkBytes, Load load);
   EventChunks(EventChunks&& other) noexcept = default;
   EventChunks& operator=(EventChunks&& other) noexcept = default;
   ~EventChunks() = default;
 
-  /// While building: the same events again, to be added to and finished apart. Shares the chunks that are closed.
+  /// While building: the same events again, to be added to and finished apart. Shares the chunks
+  /// that are closed.
   [[nodiscard]] EventChunks copy() const;
   /// Durations must not be negative.
   void add(prof::TimeNs startNs, prof::TimeNs durNs, std::uint32_t name);
@@ -148,15 +151,17 @@ class EventChunks {
     return {group.start + static_cast<prof::TimeNs>(bits(group, group.startBits, 0, at)),
             static_cast<prof::TimeNs>(group.least + bits(group, group.durBits, before, at))};
   }
-  /// Reads one event after the other for less than times() asks; any order is right. Ends before what it reads.
+  /// Reads one event after the other for less than times() asks; any order is right. Ends before
+  /// what it reads.
   class Reader {
    public:
     explicit Reader(const EventChunks& events) : events_(&events) {}
     Times times(std::size_t i) {
       if (i - first_ >= kGroup) enter(i);
       const std::size_t at = i - first_;
-      return {start_ + static_cast<prof::TimeNs>(bitsAt(words_, at * startBits_, startBits_)),
-              static_cast<prof::TimeNs>(least_ + bitsAt(words_, durations_ + at * durBits_, durBits_))};
+      return {
+          start_ + static_cast<prof::TimeNs>(bitsAt(words_, at * startBits_, startBits_)),
+          static_cast<prof::TimeNs>(least_ + bitsAt(words_, durations_ + at * durBits_, durBits_))};
     }
 
    private:
@@ -192,7 +197,8 @@ class EventChunks {
   [[nodiscard]] std::span<const std::byte> chunkBytes(std::size_t chunk) const {
     return {chunkAt(chunk), sizes_[chunk]};
   }
-  /// True when a reader would take all chunks from a file; of some times no sums and differences can be taken.
+  /// True when a reader would take all chunks from a file; of some times no sums and differences
+  /// can be taken.
   [[nodiscard]] bool canBeKept() const;
   /// Bytes in memory.
   [[nodiscard]] std::uint64_t bytes() const;
@@ -230,7 +236,8 @@ class EventChunks {
     const std::size_t first = i / kGroup * kGroup;
     return size_ - first < kGroup ? size_ - first : kGroup;
   }
-  [[nodiscard]] static std::uint64_t bits(const Group& group, unsigned width, std::size_t before, std::size_t i) {
+  [[nodiscard]] static std::uint64_t bits(const Group& group, unsigned width, std::size_t before,
+                                          std::size_t i) {
     // A column of equal values has no bits, and may stand after the last word.
     if (width == 0) return 0;
     return bitsAt(wordsOf(group), before + i * width, width);
@@ -238,7 +245,8 @@ class EventChunks {
   [[nodiscard]] static const std::byte* wordsOf(const Group& group) {
     return reinterpret_cast<const std::byte*>(&group) + group.word * sizeof(std::uint64_t);
   }
-  [[nodiscard]] static std::uint64_t bitsAt(const std::byte* words, std::size_t at, unsigned width) {
+  [[nodiscard]] static std::uint64_t bitsAt(const std::byte* words, std::size_t at,
+                                            unsigned width) {
     std::uint64_t low = 0;
     if (width <= kOneLoad) {
       std::memcpy(&low, words + at / 8, sizeof low);
@@ -274,7 +282,8 @@ class EventChunks {
   std::unique_ptr<Pending> pending_;  // while building
 };
 
-// Level of detail: what each pixel of a row shows, in time that depends on the pixels and not on the events.
+// Level of detail: what each pixel of a row shows, in time that depends on the pixels and not on
+// the events.
 
 struct CellSum;
 
@@ -288,18 +297,21 @@ struct PixelGrid {
 /// The content of one pixel of a lane.
 struct Cell {
   prof::StringId name;  ///< of the longest event that touches it
-  float busy = 0;       ///< covered share of its time; more than 0 where anything touches it, even an instant
+  float busy =
+      0;  ///< covered share of its time; more than 0 where anything touches it, even an instant
   float longestNs = 0;  ///< length of that event, within 10 %
-  float count = 0;      ///< events that begin in it, within 20 % where they are many; only where it alone is asked for
+  float count = 0;      ///< events that begin in it, within 20 % where they are many; only where it
+                        ///< alone is asked for
   [[nodiscard]] bool occupied() const { return busy > 0; }
 };
 
 class ByteInput;
 class ByteOutput;
 
-/// Events that do not overlap, in time order: one nesting depth of one track. An event takes 5 or 6 bytes, and about
-/// 2.6 more for the pyramid. The pyramid has power-of-two time buckets, halved in number per level. Each bucket has its
-/// covered share, longest event and count. The finest ones also hold the covered share of each of their sixteenths.
+/// Events that do not overlap, in time order: one nesting depth of one track. An event takes 5 or 6
+/// bytes, and about 2.6 more for the pyramid. The pyramid has power-of-two time buckets, halved in
+/// number per level. Each bucket has its covered share, longest event and count. The finest ones
+/// also hold the covered share of each of their sixteenths.
 class Lane {
  public:
   static constexpr std::size_t kNone = SIZE_MAX;
@@ -308,8 +320,9 @@ class Lane {
   void add(prof::TimeNs startNs, prof::TimeNs durNs, prof::StringId name);
   /// Builds the pyramid. No add() after it.
   void finish();
-  /// While building: keeps the pyramid of what there is from now on, so that finishing a copy costs what was added
-  /// since and not what there is. To be called now and then; rebuilds it when events have become denser or rarer.
+  /// While building: keeps the pyramid of what there is from now on, so that finishing a copy costs
+  /// what was added since and not what there is. To be called now and then; rebuilds it when events
+  /// have become denser or rarer.
   void keepPyramid();
   /// While building: the same lane again, to be added to and finished apart from this one.
   [[nodiscard]] Lane copy() const;
@@ -322,7 +335,8 @@ class Lane {
     return times.startNs + times.durNs;
   }
   [[nodiscard]] prof::StringId name(std::size_t i) const { return prof::StringId(events_.name(i)); }
-  /// The first event that ends after t, or begins at or after it; size() when there is none. After finish().
+  /// The first event that ends after t, or begins at or after it; size() when there is none. After
+  /// finish().
   [[nodiscard]] std::size_t lowerBound(prof::TimeNs t) const;
   /// The event that covers t, or kNone.
   [[nodiscard]] std::size_t at(prof::TimeNs t) const;
@@ -333,7 +347,8 @@ class Lane {
   /// Everything but the events' chunks, as FORMAT.md has it for derived blocks.
   void write(ByteOutput& out) const;
   [[nodiscard]] const EventChunks& events() const { return events_; }
-  /// The same back; chunks of `chunkBytes` are loaded when they are touched. False when the bytes make no sense.
+  /// The same back; chunks of `chunkBytes` are loaded when they are touched. False when the bytes
+  /// make no sense.
   bool read(ByteInput& in, std::vector<std::uint32_t> chunkBytes, EventChunks::Load load);
 
  private:
@@ -353,10 +368,11 @@ class Lane {
   };
   static constexpr unsigned kParts = 16;  ///< of a finest bucket
   struct Builder {
-    std::vector<Bucket> open;                     ///< one a level, still being filled
-    std::size_t current = 0;                      ///< the finest one's number
-    std::array<std::uint64_t, kParts> covered{};  ///< of the sixteenths of the finest one, in parts of a nanosecond
-    std::uint32_t touched = 0;                    ///< a bit for each of them
+    std::vector<Bucket> open;  ///< one a level, still being filled
+    std::size_t current = 0;   ///< the finest one's number
+    std::array<std::uint64_t, kParts>
+        covered{};              ///< of the sixteenths of the finest one, in parts of a nanosecond
+    std::uint32_t touched = 0;  ///< a bit for each of them
   };
   [[nodiscard]] int wantedShift(prof::TimeNs lastEnd) const;
   void buildFrom(const EventChunks& events);
@@ -371,14 +387,16 @@ class Lane {
   struct Parts;
   [[nodiscard]] Parts partsOf(std::size_t bucket) const;
   static double countIn(const Level& level, double from, double to);
-  static void addBuckets(const Level& level, std::size_t from, std::size_t to, double weight, CellSum& sum);
+  static void addBuckets(const Level& level, std::size_t from, std::size_t to, double weight,
+                         CellSum& sum);
   [[nodiscard]] prof::TimeNs bucketStart(std::size_t bucket) const;
 
   EventChunks events_;
   prof::TimeNs origin_ = 0;
-  prof::TimeNs lastEnd_ = INT64_MIN;    // while building
-  PodArray<std::uint32_t> first_;       // lowerBound() of each finest bucket's start
-  PodArray<std::uint64_t> sixteenths_;  // of each finest bucket, four bits each: 0 untouched, else 1 + share × 14
+  prof::TimeNs lastEnd_ = INT64_MIN;  // while building
+  PodArray<std::uint32_t> first_;     // lowerBound() of each finest bucket's start
+  PodArray<std::uint64_t>
+      sixteenths_;  // of each finest bucket, four bits each: 0 untouched, else 1 + share × 14
   std::vector<Level> levels_;
   std::unique_ptr<Builder> builder_;  // while the pyramid is being built
   int shift_ = 0;                     // log2 of the finest bucket's width in ns

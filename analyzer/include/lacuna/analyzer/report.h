@@ -25,19 +25,21 @@ std::span<const std::string_view> reportSections();
 std::string renderText(const Analysis& analysis, const ReportOptions& options = {});
 /// docs/report-json.md describes it.
 std::string renderJson(const Analysis& analysis);
-/// The report's tables for a query over the same store, which is analysed when the first of them is read.
+/// The report's tables for a query over the same store, which is analysed when the first of them is
+/// read.
 ReportTables reportTablesOf(std::shared_ptr<const Store> store);
 /// One self-contained page.
 std::string renderHtml(const Analysis& analysis);
 
 /// The one or two sentences that a report opens with.
 std::string verdict(const Analysis& analysis);
-/// The words for an empty list of findings: "none: nothing stands out", or why that does not mean much.
-/// Begins with a small letter, without a full stop.
+/// The words for an empty list of findings: "none: nothing stands out", or why that does not mean
+/// much. Begins with a small letter, without a full stop.
 std::string noFindings(const Analysis& analysis);
 /// File, length, steps and devices in one line.
 std::string describeRun(const Analysis& analysis);
-/// Number of steps and the time of one: the median with its spread, or the mean where steps differ too much.
+/// Number of steps and the time of one: the median with its spread, or the mean where steps differ
+/// too much.
 std::string describeSteps(const Analysis& analysis);
 
 }  // namespace lacuna::analyzer

@@ -26,7 +26,8 @@ namespace lacuna::analyzer {
 
 class Links;
 
-/// Called now and then by long work, possibly from another thread, with 0 … 1; answering false cancels it.
+/// Called now and then by long work, possibly from another thread, with 0 … 1; answering false
+/// cancels it.
 using Progress = std::function<bool(double)>;
 
 struct OpenOptions {
@@ -64,20 +65,22 @@ constexpr std::size_t tableIndex() {
   return found;
 }
 
-/// One trace, whatever wrote it, as immutable columnar tables. Cheap to copy the pointer, safe for many threads.
+/// One trace, whatever wrote it, as immutable columnar tables. Cheap to copy the pointer, safe for
+/// many threads.
 ///
-/// A table's rows are in the order of their first time column (of equal starts the longer first, so that a parent comes
-/// before its children). `column`
-/// keeps what it decoded (meant for traces that fit); `scan` streams blocks in bounded memory (meant for any size). A
-/// part of a file that turns out to be damaged reads as zeros and is named in warnings().
+/// A table's rows are in the order of their first time column (of equal starts the longer first, so
+/// that a parent comes before its children). `column` keeps what it decoded (meant for traces that
+/// fit); `scan` streams blocks in bounded memory (meant for any size). A part of a file that turns
+/// out to be damaged reads as zeros and is named in warnings().
 class Store {
  public:
   /// The keeper of the tables: memory, or a file. Internal.
   class Backend;
 
-  /// Opens any source, recognised by its content: .lcn, Kineto or Chrome JSON, an nsys SQLite export, a Perfetto trace,
-  /// a memory snapshot (each also gz, zstd). Fails where the file cannot be read, is none of these, claims more than
-  /// the budget allows, or the progress answered false. Damage in it is no failure (see warnings()).
+  /// Opens any source, recognised by its content: .lcn, Kineto or Chrome JSON, an nsys SQLite
+  /// export, a Perfetto trace, a memory snapshot (each also gz, zstd). Fails where the file cannot
+  /// be read, is none of these, claims more than the budget allows, or the progress answered false.
+  /// Damage in it is no failure (see warnings()).
   static prof::Result<std::shared_ptr<const Store>> open(const std::filesystem::path& path,
                                                          const OpenOptions& options = {});
   /// Used by builders.
@@ -94,18 +97,22 @@ class Store {
     const ColumnView view = column(tableIndex<prof::RowOf<Member>>(), prof::columnIndex<Member>());
     return {reinterpret_cast<const prof::ValueOf<Member>*>(view.data), view.rows};
   }
-  /// Calls visit(std::uint64_t firstRow, std::span<const ValueOf<Members>>…) for each block that touches the window, in
-  /// order. A block may hold rows outside of the window. A visit that returns bool ends the scan with false.
+  /// Calls visit(std::uint64_t firstRow, std::span<const ValueOf<Members>>…) for each block that
+  /// touches the window, in order. A block may hold rows outside of the window. A visit that
+  /// returns bool ends the scan with false.
   template <auto... Members, class Visit>
   prof::Status scan(prof::TimeWindow window, Visit&& visit) const {
     using Row = prof::RowOf<std::get<0>(std::tuple{Members...})>;
-    static_assert((std::is_same_v<Row, prof::RowOf<Members>> && ...), "the columns of one scan belong to one table");
-    static constexpr std::array<std::size_t, sizeof...(Members)> kColumns{prof::columnIndex<Members>()...};
+    static_assert((std::is_same_v<Row, prof::RowOf<Members>> && ...),
+                  "the columns of one scan belong to one table");
+    static constexpr std::array<std::size_t, sizeof...(Members)> kColumns{
+        prof::columnIndex<Members>()...};
     return scanTable(tableIndex<Row>(), kColumns, window, [&](const RowBlock& block) {
       return visitBlock<Members...>(block, visit, std::make_index_sequence<sizeof...(Members)>());
     });
   }
-  /// One row, without keeping the columns it is in: of a file's large table only blocks around it are read.
+  /// One row, without keeping the columns it is in: of a file's large table only blocks around it
+  /// are read.
   template <class Row>
   [[nodiscard]] Row row(std::uint64_t index) const {
     Row out;
@@ -125,12 +132,15 @@ class Store {
   [[nodiscard]] ColumnView column(std::size_t table, std::size_t column) const;
   void readRow(std::size_t table, std::uint64_t row, std::span<const std::size_t> columns,
                std::span<std::byte* const> out) const;
-  prof::Status scanTable(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
+  prof::Status scanTable(std::size_t table, std::span<const std::size_t> columns,
+                         prof::TimeWindow window,
                          const std::function<bool(const RowBlock&)>& visit) const;
 
-  /// A text, cut at prof::kLongestText. Valid as long as the store; empty for an id that it does not have.
+  /// A text, cut at prof::kLongestText. Valid as long as the store; empty for an id that it does
+  /// not have.
   [[nodiscard]] std::string_view text(prof::StringId id) const;
-  /// The same, never cut: for texts that have a structure, such as the shapes of arguments, and for copies of a trace.
+  /// The same, never cut: for texts that have a structure, such as the shapes of arguments, and for
+  /// copies of a trace.
   [[nodiscard]] std::string_view wholeText(prof::StringId id) const;
   /// The id of a text, or the empty id when the trace never mentions it.
   [[nodiscard]] prof::StringId find(std::string_view text) const;
@@ -138,7 +148,8 @@ class Store {
   [[nodiscard]] std::uint32_t stringCount() const;
   /// First start and last end of all events; {0, 0} for an empty trace.
   [[nodiscard]] prof::TimeWindow span() const;
-  /// The links between rows: launches, nesting, owners, allocations, flows. Valid as long as the store.
+  /// The links between rows: launches, nesting, owners, allocations, flows. Valid as long as the
+  /// store.
   [[nodiscard]] const Links& links() const { return *links_; }
   /// The parts that could not be read, in words for people; shown with every report.
   [[nodiscard]] std::vector<std::string> warnings() const;
@@ -151,9 +162,10 @@ class Store {
   template <auto... Members, class Visit, std::size_t... At>
   static bool visitBlock(const RowBlock& block, Visit& visit, std::index_sequence<At...>) {
     const auto call = [&] {
-      return visit(block.firstRow,
-                   std::span<const prof::ValueOf<Members>>(
-                       reinterpret_cast<const prof::ValueOf<Members>*>(block.columns[At]), block.rows)...);
+      return visit(
+          block.firstRow,
+          std::span<const prof::ValueOf<Members>>(
+              reinterpret_cast<const prof::ValueOf<Members>*>(block.columns[At]), block.rows)...);
     };
     if constexpr (std::is_same_v<decltype(call()), bool>) {
       return call();
@@ -167,7 +179,8 @@ class Store {
   std::unique_ptr<const Links> links_;
 };
 
-/// Makes a store in memory: the end of every importer, and how tests write a trace by hand. One thread at a time.
+/// Makes a store in memory: the end of every importer, and how tests write a trace by hand. One
+/// thread at a time.
 class StoreBuilder {
  public:
   StoreBuilder();
@@ -183,7 +196,8 @@ class StoreBuilder {
   void append(const Row& row) {
     columns<Row>().push(row);
   }
-  /// The rows so far, to fill in bulk; all columns must have the same length when build() is called.
+  /// The rows so far, to fill in bulk; all columns must have the same length when build() is
+  /// called.
   template <class Row>
   typename Row::Columns& columns() {
     return std::get<typename Row::Columns>(*tables_);
@@ -209,14 +223,16 @@ class StoreBuilder {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Sees an .lcn file grow. One thread at a time; the stores it gives are as any other, and independent of it.
+/// Sees an .lcn file grow. One thread at a time; the stores it gives are as any other, and
+/// independent of it.
 class StoreFollower {
  public:
   explicit StoreFollower(std::filesystem::path path) : path_(std::move(path)) {}
 
-  /// A store of what is in the file by now, when that is more than last time; null when nothing was added. Costs one
-  /// look at the file's size where nothing was added, else the headers and texts of what was. An error when the file
-  /// cannot be read, as while its first bytes are written; the next poll may do better.
+  /// A store of what is in the file by now, when that is more than last time; null when nothing was
+  /// added. Costs one look at the file's size where nothing was added, else the headers and texts
+  /// of what was. An error when the file cannot be read, as while its first bytes are written; the
+  /// next poll may do better.
   prof::Result<std::shared_ptr<const Store>> poll();
   /// True once the writer has finished the file: there will be no more.
   [[nodiscard]] bool finished() const { return finished_; }
@@ -229,9 +245,10 @@ class StoreFollower {
   bool finished_ = false;
 };
 
-/// The arguments of events that have no column of their own (tables arg_set and arg), found by event and name. The
-/// source of a trace names them: "Collective name", "In msg nelems" and so on. An argument that only repeats a column
-/// (see the shape) is not here. Keep the store; safe for many threads.
+/// The arguments of events that have no column of their own (tables arg_set and arg), found by
+/// event and name. The source of a trace names them: "Collective name", "In msg nelems" and so on.
+/// An argument that only repeats a column (see the shape) is not here. Keep the store; safe for
+/// many threads.
 class Args {
  public:
   struct Value {
@@ -249,13 +266,16 @@ class Args {
     // A text that the trace does not have finds the number of the empty one.
     return id || key.empty() ? find(set, id) : std::nullopt;
   }
-  /// The same as a text (as JSON text for lists and objects), or as a whole number; empty when it is of another type.
-  [[nodiscard]] std::optional<std::string_view> text(prof::ArgSetId set, std::string_view key) const;
+  /// The same as a text (as JSON text for lists and objects), or as a whole number; empty when it
+  /// is of another type.
+  [[nodiscard]] std::optional<std::string_view> text(prof::ArgSetId set,
+                                                     std::string_view key) const;
   [[nodiscard]] std::optional<std::int64_t> integer(prof::ArgSetId set, std::string_view key) const;
   /// Names and order of all arguments of an event, as table arg_set describes them.
   [[nodiscard]] prof::StringId shape(prof::ArgSetId set) const;
 
-  /// Appends a value as JSON; NaN and the infinities, which JSON does not have, as the texts "NaN", "Infinity" and
+  /// Appends a value as JSON; NaN and the infinities, which JSON does not have, as the texts "NaN",
+  /// "Infinity" and
   /// "-Infinity".
   void appendJson(const Value& value, std::string& out) const;
 
@@ -263,7 +283,8 @@ class Args {
   struct Run {
     std::size_t begin = 0, end = 0;
   };
-  /// Rows of one key. Where files list their arguments event by event there are many runs, one after the other.
+  /// Rows of one key. Where files list their arguments event by event there are many runs, one
+  /// after the other.
   struct Runs {
     std::vector<Run> list;
     bool isAscending = true;

@@ -13,8 +13,8 @@
 #include <variant>
 #include <vector>
 
-/// A report's tables as data. A column is declared once: JSON, CSV, the HTML page, the GUI and the table of columns in
-/// the documentation follow from the declaration.
+/// A report's tables as data. A column is declared once: JSON, CSV, the HTML page, the GUI and the
+/// table of columns in the documentation follow from the declaration.
 namespace lacuna::analyzer {
 
 /// The way that people read the values of a column.
@@ -38,13 +38,15 @@ struct ColumnInfo {
   ColumnKind kind = ColumnKind::Text;
   std::string_view meaning;      ///< for the documentation
   std::string_view figure = {};  ///< of a Band: the key of the column that it belongs to
-  bool isOptional = false;       ///< tables for people leave it out where no row has more than an empty text or 0
+  bool isOptional =
+      false;  ///< tables for people leave it out where no row has more than an empty text or 0
 };
 
 using TextList = std::vector<std::string>;
 
 /// Nothing where a row has no such value: JSON leaves the key out.
-using TableCell = std::variant<std::monostate, std::string, std::int64_t, std::uint64_t, double, bool, TextList>;
+using TableCell =
+    std::variant<std::monostate, std::string, std::int64_t, std::uint64_t, double, bool, TextList>;
 
 struct Table {
   std::string_view key;    ///< for `--csv` and in SQL: "kernels"
@@ -52,7 +54,8 @@ struct Table {
   std::vector<ColumnInfo> columns;
   std::vector<std::vector<TableCell>> rows;
   bool isRecord = false;  ///< has one row, which JSON has as an object
-  std::string place;      ///< the key in JSON; empty: the cells of a record stand in the object around it
+  std::string
+      place;  ///< the key in JSON; empty: the cells of a record stand in the object around it
   /// The tables that JSON has inside a row. It refers to the analysis that the table is of.
   std::function<std::vector<Table>(std::size_t row)> inside = {};
 
@@ -98,7 +101,8 @@ inline constexpr auto kValueOf = [](const auto& row) -> TableCell {
 };
 
 template <class Row, std::size_t N, class Rows>
-Table tableOf(std::string_view key, std::string_view about, const Column<Row> (&columns)[N], const Rows& rows) {
+Table tableOf(std::string_view key, std::string_view about, const Column<Row> (&columns)[N],
+              const Rows& rows) {
   Table table{.key = key, .about = about, .columns = {}, .rows = {}, .place = std::string(key)};
   for (const Column<Row>& column : columns) table.columns.push_back(column.info);
   for (const Row& row : rows) {

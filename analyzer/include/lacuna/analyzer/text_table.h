@@ -12,10 +12,11 @@
 /// Tables and sentences for a terminal of any width.
 namespace lacuna::analyzer {
 
-/// Terminal columns of UTF-8 text, as all that is printed here is one column wide, and switching colours none.
+/// Terminal columns of UTF-8 text, as all that is printed here is one column wide, and switching
+/// colours none.
 int columns(std::string_view text);
-/// The lines of a text, of `first` and then `rest` columns. They break at blanks, and a number stays with its unit. A
-/// word that is longer than a line breaks between its parts.
+/// The lines of a text, of `first` and then `rest` columns. They break at blanks, and a number
+/// stays with its unit. A word that is longer than a line breaks between its parts.
 std::vector<std::string> brokenLines(std::string_view text, int first, int rest);
 
 struct TextColumn {
@@ -30,12 +31,14 @@ struct TextColumn {
 
   std::string heading;
   Kind kind = Kind::Figure;
-  /// Where a line has no room for all columns, those of the greatest rank are left out first. Those of rank 0 stay.
+  /// Where a line has no room for all columns, those of the greatest rank are left out first. Those
+  /// of rank 0 stay.
   int rank = 0;
 };
 
-/// Rows of text in columns that are as wide as their content. A column without content is left out. Headings, figures
-/// and short texts are never cut: where a line is too narrow, columns are left out, and then names are shortened.
+/// Rows of text in columns that are as wide as their content. A column without content is left out.
+/// Headings, figures and short texts are never cut: where a line is too narrow, columns are left
+/// out, and then names are shortened.
 class TextTable {
  public:
   explicit TextTable(std::vector<TextColumn> columns) : columns_(std::move(columns)) {}
@@ -57,12 +60,14 @@ class TextTable {
 
   [[nodiscard]] std::vector<int> contentWidths() const;
   [[nodiscard]] std::vector<std::size_t> filledColumns(const std::vector<int>& widths) const;
-  [[nodiscard]] int leastWidth(const std::vector<std::size_t>& shown, const std::vector<int>& widths) const;
+  [[nodiscard]] int leastWidth(const std::vector<std::size_t>& shown,
+                               const std::vector<int>& widths) const;
   bool leaveOne(std::vector<std::size_t>& shown, bool isForced) const;
   void shareRoom(const std::vector<std::size_t>& shown, std::vector<int>& widths, int room) const;
   [[nodiscard]] bool isFlexible(std::size_t column) const;
   [[nodiscard]] int gapBefore(std::size_t column) const;
-  [[nodiscard]] std::vector<std::string> linesOf(const std::vector<std::size_t>& shown, const std::vector<int>& widths,
+  [[nodiscard]] std::vector<std::string> linesOf(const std::vector<std::size_t>& shown,
+                                                 const std::vector<int>& widths,
                                                  const Cells& cells) const;
   void shorten(std::size_t column, int width, std::vector<Cells>& rows) const;
 

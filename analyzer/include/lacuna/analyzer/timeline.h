@@ -13,7 +13,8 @@
 
 namespace lacuna::analyzer {
 
-/// The activity of a host thread, in rising order of precedence: where several cover an instant, the greatest wins.
+/// The activity of a host thread, in rising order of precedence: where several cover an instant,
+/// the greatest wins.
 enum class Activity : std::uint8_t {
   None,
   Annotation,  ///< a step, a phase or a user's range: shows where, not why
@@ -46,7 +47,8 @@ struct HostSpan {
   prof::StringId name;
   prof::ThreadId wokenBy;  ///< for OffCpu: the thread that ended the wait, if known
   Activity activity = Activity::None;
-  bool launches = false;     ///< `correlation` names device work (an API call, or a range that carries one)
+  bool launches =
+      false;  ///< `correlation` names device work (an API call, or a range that carries one)
   prof::StringId text = {};  ///< of a range: the shapes of its inputs, where they are known
 };
 
@@ -59,8 +61,8 @@ struct DeviceSpan {
   Work work = Work::Compute;
   DeviceSpanKind kind = DeviceSpanKind::Kernel;
   std::uint64_t bytes = 0;  ///< of a copy or memset
-  /// The thread that made the graph's node, and when it did, while it captured a stream. None where the work is of no
-  /// graph, or nobody recorded the capture.
+  /// The thread that made the graph's node, and when it did, while it captured a stream. None where
+  /// the work is of no graph, or nobody recorded the capture.
   prof::ThreadId madeBy = {};
   prof::TimeNs madeNs = 0;
 };
@@ -79,8 +81,8 @@ struct Topology {
   std::unordered_map<prof::QueueId, prof::DeviceId> deviceOfQueue;
 };
 
-/// The part of a trace that the ledger and the simulation look at: plain rows, host spans in any order, device spans by
-/// start (ties by queue). Either loaded from a store or made by hand.
+/// The part of a trace that the ledger and the simulation look at: plain rows, host spans in any
+/// order, device spans by start (ties by queue). Either loaded from a store or made by hand.
 struct Timeline {
   Topology topology;
   std::vector<HostSpan> host;
@@ -104,8 +106,8 @@ class NameClasses {
   };
   struct RangeKeyHash {
     std::size_t operator()(const RangeKey& key) const {
-      return (std::uint64_t{key.name.value} * 0x9e3779b97f4a7c15u) ^ (std::uint64_t{key.category.value} << 20) ^
-             key.domain.value;
+      return (std::uint64_t{key.name.value} * 0x9e3779b97f4a7c15u) ^
+             (std::uint64_t{key.category.value} << 20) ^ key.domain.value;
     }
   };
   const Store& store_;
@@ -114,20 +116,24 @@ class NameClasses {
   std::unordered_map<prof::StringId, Work> kernels_;
 };
 
-/// Ranges of the category "loader" in which the program waits for workers to begin or to end, and takes no batch.
+/// Ranges of the category "loader" in which the program waits for workers to begin or to end, and
+/// takes no batch.
 inline constexpr std::array<std::string_view, 2> kLoaderChanges{"start", "stop"};
 
 /// Phases by name. A program may have others.
-inline constexpr std::string_view kLoadPhase = "load", kEvaluation = "evaluation", kCheckpoint = "checkpoint",
-                                  kCheckpointSync = "checkpoint sync", kGarbageCollection = "garbage collection";
+inline constexpr std::string_view kLoadPhase = "load", kEvaluation = "evaluation",
+                                  kCheckpoint = "checkpoint", kCheckpointSync = "checkpoint sync",
+                                  kGarbageCollection = "garbage collection";
 /// Training stops for these, and each has a finding of its own.
-inline constexpr std::array<std::string_view, 3> kStallPhases{kCheckpoint, kCheckpointSync, kGarbageCollection};
+inline constexpr std::array<std::string_view, 3> kStallPhases{kCheckpoint, kCheckpointSync,
+                                                              kGarbageCollection};
 
 /// As NameClasses, by text; the tables are in docs/analyses/names.md.
 Activity classifyRange(std::string_view domain, std::string_view category, std::string_view name);
 Activity classifyCall(std::string_view name);
 Work classifyKernel(std::string_view name);
-/// True for a range that marks one training step ("step", "step 12", "ProfilerStep#12", category "step").
+/// True for a range that marks one training step ("step", "step 12", "ProfilerStep#12", category
+/// "step").
 bool isStepMarker(std::string_view category, std::string_view name);
 
 Topology loadTopology(const Store& store);

@@ -39,8 +39,9 @@ struct CriticalPaths {
   StepPath mean;                ///< of the steady steps
 };
 
-// Gains of kernels by the knobs that change them (Calibration::knobs()): factors on their durations, by kind of
-// kernel and by how long it takes. Built in, or measured on a machine by `lacuna calibrate`. docs/calibration.md.
+// Gains of kernels by the knobs that change them (Calibration::knobs()): factors on their
+// durations, by kind of kernel and by how long it takes. Built in, or measured on a machine by
+// `lacuna calibrate`. docs/calibration.md.
 
 /// The factor of a knob on a duration: the likely one, and the interval.
 struct DurationFactor {
@@ -66,9 +67,10 @@ class Calibration {
   /// Errors name the file, the row and what is wrong with it.
   static prof::Result<Calibration> read(const std::filesystem::path& path);
 
-  /// The factor for a kernel. Where several rows fit, the one about the fewest kinds counts, and among these the one
-  /// whose durations are nearest.
-  [[nodiscard]] DurationFactor factor(std::string_view knob, KernelKind kind, std::int64_t durNs) const;
+  /// The factor for a kernel. Where several rows fit, the one about the fewest kinds counts, and
+  /// among these the one whose durations are nearest.
+  [[nodiscard]] DurationFactor factor(std::string_view knob, KernelKind kind,
+                                      std::int64_t durNs) const;
   /// The knobs whose predictions rest on such factors, by name.
   static std::vector<std::string_view> knobs();
   static bool isFor(std::string_view knob);
@@ -110,17 +112,19 @@ struct RecordedNumber {
 
 /// All that lists need to know of a change. Texts live as long as the program.
 struct ChangeInfo {
-  std::string_view name{};    ///< "loader.workers", "kernel"
-  std::string_view form{};    ///< "loader.workers=N", "kernel:PATTERN*F"
-  std::string_view brief{};   ///< the effect in a few plain words
-  std::string_view effect{};  ///< the effect in full, in Markdown: the row of docs/analyses/whatif.md
+  std::string_view name{};   ///< "loader.workers", "kernel"
+  std::string_view form{};   ///< "loader.workers=N", "kernel:PATTERN*F"
+  std::string_view brief{};  ///< the effect in a few plain words
+  std::string_view
+      effect{};  ///< the effect in full, in Markdown: the row of docs/analyses/whatif.md
   ChangeArgument argument = ChangeArgument::Factor;
   std::span<const std::string_view> values{};  ///< of Word
   std::uint32_t least = 0, most = 0;           ///< of Number
   ChangeNames names = ChangeNames::None;
   std::string_view namesExample{};  ///< of Needed: a change with a pattern
   KnownError error{};
-  std::string_view notReplayed{};  ///< why NAME=VALUE cannot be replayed; empty where it can, or no such form exists
+  std::string_view notReplayed{};  ///< why NAME=VALUE cannot be replayed; empty where it can, or no
+                                   ///< such form exists
   std::string_view instead{};      ///< with `notReplayed`: what to do
   ChangeControl control = ChangeControl::None;
   std::string_view label{};                               ///< of the control
@@ -128,7 +132,8 @@ struct ChangeInfo {
   RecordedNumber (*recorded)(const Analysis&) = nullptr;  ///< of a slider
 };
 
-/// All changes, in the order of lists. Those without a form only explain why they cannot be replayed.
+/// All changes, in the order of lists. Those without a form only explain why they cannot be
+/// replayed.
 std::span<const ChangeInfo* const> listChanges();
 /// Null where there is none of that name.
 const ChangeInfo* findChange(std::string_view name);
@@ -137,7 +142,8 @@ std::string changesTable();
 
 struct Analysis;
 
-/// One change to play: a knob with its value ("loader.workers=4", "static_graph=on") or a factor on a part of the run
+/// One change to play: a knob with its value ("loader.workers=4", "static_graph=on") or a factor on
+/// a part of the run
 /// ("kernel:gelu*0.5", "call:cudaMemcpy*0", "host*0.8", "copy*0.5", …).
 struct Change {
   std::string target;   ///< the knob, or the part: "kernel", "call", "host", "copy", …
@@ -151,16 +157,17 @@ struct Change {
 
   [[nodiscard]] std::string text() const;
 };
-/// The error lists the knobs where the text is none of them, or gives the reason why a knob of a finding cannot be
-/// played.
+/// The error lists the knobs where the text is none of them, or gives the reason why a knob of a
+/// finding cannot be played.
 prof::Result<Change> parseChange(std::string_view text);
 /// The words by which a knob is on, and by which it is off.
 inline constexpr std::array<std::string_view, 4> kOnWords{"on", "1", "true", "yes"};
 inline constexpr std::array<std::string_view, 4> kOffWords{"off", "0", "false", "no"};
 bool isOneOf(std::string_view value, std::span<const std::string_view> words);
 
-/// A step of the replay that is as long as the typical one, as near as there is: what the host did, what it waited for,
-/// and what the queues worked on. Times count from the step's beginning; stretches are cut at its ends.
+/// A step of the replay that is as long as the typical one, as near as there is: what the host did,
+/// what it waited for, and what the queues worked on. Times count from the step's beginning;
+/// stretches are cut at its ends.
 struct DrawnStep {
   enum class Kind : std::uint8_t { Host, LoaderWait, SyncWait, Work };
   struct Stretch {
@@ -173,16 +180,18 @@ struct DrawnStep {
   };
   std::int64_t durNs = 0;
   std::size_t queues = 0;
-  std::vector<std::string> queueNames;  ///< by Stretch::queue; empty where a change makes it, or nobody knows
-  std::vector<Stretch> stretches;       ///< in the order of the host's program
+  std::vector<std::string>
+      queueNames;  ///< by Stretch::queue; empty where a change makes it, or nobody knows
+  std::vector<Stretch> stretches;  ///< in the order of the host's program
 };
 
-/// Replays the steady steps of a run with changes. It follows the host's program in order, launch → device work, queue
-/// order, waits between queues, synchronisation, and the loader as a pipeline. The model is explained in
-/// docs/analyses/whatif.md.
+/// Replays the steady steps of a run with changes. It follows the host's program in order, launch →
+/// device work, queue order, waits between queues, synchronisation, and the loader as a pipeline.
+/// The model is explained in docs/analyses/whatif.md.
 class Simulator {
  public:
-  /// Nothing where there is no device work to replay, or where graph replays lack work in every step.
+  /// Nothing where there is no device work to replay, or where graph replays lack work in every
+  /// step.
   static std::optional<Simulator> create(const Analysis& analysis);
   ~Simulator();
   Simulator(Simulator&&) noexcept;
@@ -191,13 +200,14 @@ class Simulator {
   [[nodiscard]] prof::Status check(const Change& change) const;
   /// The step time with all of these changes at once. Costs a replay of up to a million rows.
   [[nodiscard]] Prediction play(std::span<const Change> changes) const;
-  /// The same with one change, as parseChange() reads it; without a change where it cannot read the text.
+  /// The same with one change, as parseChange() reads it; without a change where it cannot read the
+  /// text.
   [[nodiscard]] Prediction play(std::string_view change) const;
   /// A typical step with these changes, to be drawn.
   [[nodiscard]] DrawnStep draw(std::span<const Change> changes) const;
 
-  /// The longest chain of each replayed step (the first of the steady ones that were asked for), walked back from the
-  /// end of the last one.
+  /// The longest chain of each replayed step (the first of the steady ones that were asked for),
+  /// walked back from the end of the last one.
   [[nodiscard]] std::vector<StepPath> criticalPaths() const;
 
   /// Internal.

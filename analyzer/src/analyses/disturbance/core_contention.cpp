@@ -32,7 +32,8 @@ struct HostUse {
   ShareCurve recorder, idle;
 };
 
-/// The use of each thread's time, moment by moment: the share that it runs, and the share that it waits for a core.
+/// The use of each thread's time, moment by moment: the share that it runs, and the share that it
+/// waits for a core.
 class Sweep {
  public:
   Sweep(TimeWindow window, std::uint32_t cores, const HostUse& host)
@@ -40,7 +41,8 @@ class Sweep {
 
   void passTo(TimeNs time) {
     const TimeNs to = std::clamp(time, at_, window_.endNs);
-    while (at_ < to) passUnchanged(std::min(host_.recorder.changeAfter(at_, to), host_.idle.changeAfter(at_, to)));
+    while (at_ < to)
+      passUnchanged(std::min(host_.recorder.changeAfter(at_, to), host_.idle.changeAfter(at_, to)));
   }
   void set(ThreadId thread, double runs, double waits) {
     Now& now = threads_[thread];
@@ -62,15 +64,19 @@ class Sweep {
     out.window = window_;
     for (auto& [thread, now] : threads_) {
       now.keepStretch();
-      const DisplacedThread row{
-          thread, {}, prof::wholeOf<std::int64_t>(now.ranNs), prof::wholeOf<std::int64_t>(now.lostNs), now.longest};
+      const DisplacedThread row{thread,
+                                {},
+                                prof::wholeOf<std::int64_t>(now.ranNs),
+                                prof::wholeOf<std::int64_t>(now.lostNs),
+                                now.longest};
       out.ranNs += row.ranNs;
       out.lostNs += row.lostNs;
       if (row.lostNs > 0) out.threads.push_back(row);
     }
-    std::sort(out.threads.begin(), out.threads.end(), [](const DisplacedThread& a, const DisplacedThread& b) {
-      return std::tuple(-a.lostNs, a.thread) < std::tuple(-b.lostNs, b.thread);
-    });
+    std::sort(out.threads.begin(), out.threads.end(),
+              [](const DisplacedThread& a, const DisplacedThread& b) {
+                return std::tuple(-a.lostNs, a.thread) < std::tuple(-b.lostNs, b.thread);
+              });
     std::unordered_map<ThreadId, std::string_view> names;
     for (std::uint64_t i = 0; i < store.rows<prof::Thread>(); ++i) {
       const auto thread = store.row<prof::Thread>(i);
@@ -92,8 +98,8 @@ class Sweep {
       const auto length = [](const TimeWindow& w) { return w.endNs - w.startNs; };
       const TimeWindow stretch = std::exchange(losing, {0, 0});
       if (length(stretch) == 0) return;
-      const auto at =
-          std::find_if(longest.begin(), longest.end(), [&](const auto& w) { return length(w) < length(stretch); });
+      const auto at = std::find_if(longest.begin(), longest.end(),
+                                   [&](const auto& w) { return length(w) < length(stretch); });
       longest.insert(at, stretch);
       if (longest.size() > kLongestDisplaced) longest.pop_back();
     }
@@ -119,10 +125,10 @@ class Sweep {
     std::erase_if(awake_, [](const Now* now) { return !now->awake; });
   }
 
-  /// Cores' worth of waiting that the program's own threads cannot explain, as far as others had the cores. Threads
-  /// wait for each other only when more of them want to run than there are cores. The figures are means over a stretch:
-  /// at worst all threads want to run at the same moments. A thread also waits beside an idle core, until the scheduler
-  /// moves it there.
+  /// Cores' worth of waiting that the program's own threads cannot explain, as far as others had
+  /// the cores. Threads wait for each other only when more of them want to run than there are
+  /// cores. The figures are means over a stretch: at worst all threads want to run at the same
+  /// moments. A thread also waits beside an idle core, until the scheduler moves it there.
   [[nodiscard]] double lostCores(TimeNs at) const {
     const double spare = std::max(0.0, cores_ - running_ - host_.idle.at(at));
     const double own = active_ <= cores_ ? 0 : (running_ + waiting_) * (active_ - cores_) / active_;
@@ -139,12 +145,15 @@ class Sweep {
 };
 
 /// The threads' states moment by moment, where they show both when a thread runs and when it could.
-prof::Result<CoreContention> fromStates(const Store& store, TimeWindow window, const Selection& only,
-                                        std::uint32_t cores, const HostUse& host) {
+prof::Result<CoreContention> fromStates(const Store& store, TimeWindow window,
+                                        const Selection& only, std::uint32_t cores,
+                                        const HostUse& host) {
   struct End {
     TimeNs endNs;
     ThreadId thread;
-    bool operator>(const End& other) const { return std::tie(endNs, thread) > std::tie(other.endNs, other.thread); }
+    bool operator>(const End& other) const {
+      return std::tie(endNs, thread) > std::tie(other.endNs, other.thread);
+    }
   };
   std::priority_queue<End, std::vector<End>, std::greater<>> ends;
   Sweep sweep(window, cores, host);
@@ -156,26 +165,30 @@ prof::Result<CoreContention> fromStates(const Store& store, TimeWindow window, c
     }
     sweep.passTo(time);
   };
-  const auto status = store.scan<&ThreadSpan::startNs, &ThreadSpan::durNs, &ThreadSpan::thread, &ThreadSpan::state>(
-      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto state) {
-        for (std::size_t i = 0; i < start.size(); ++i) {
-          const bool running = state[i] == ThreadState::Running;
-          if ((!running && state[i] != ThreadState::Runnable) || !only.holds(thread[i]) || dur[i] <= 0) continue;
-          if (start[i] >= window.endNs || start[i] + dur[i] <= window.startNs) continue;
-          runs = runs || running;
-          endUntil(start[i]);
-          sweep.set(thread[i], running ? 1 : 0, running ? 0 : 1);
-          ends.push({start[i] + dur[i], thread[i]});
-        }
-      });
+  const auto status =
+      store.scan<&ThreadSpan::startNs, &ThreadSpan::durNs, &ThreadSpan::thread, &ThreadSpan::state>(
+          window, [&](std::uint64_t, auto start, auto dur, auto thread, auto state) {
+            for (std::size_t i = 0; i < start.size(); ++i) {
+              const bool running = state[i] == ThreadState::Running;
+              if ((!running && state[i] != ThreadState::Runnable) || !only.holds(thread[i]) ||
+                  dur[i] <= 0)
+                continue;
+              if (start[i] >= window.endNs || start[i] + dur[i] <= window.startNs) continue;
+              runs = runs || running;
+              endUntil(start[i]);
+              sweep.set(thread[i], running ? 1 : 0, running ? 0 : 1);
+              ends.push({start[i] + dur[i], thread[i]});
+            }
+          });
   if (!status) return status.error();
   if (!runs) return CoreContention();
   endUntil(window.endNs);
   return sweep.finish(store);
 }
 
-prof::Result<CoreContention> fromCounters(const Store& store, TimeWindow window, const Selection& only,
-                                          std::uint32_t cores, const HostUse& host) {
+prof::Result<CoreContention> fromCounters(const Store& store, TimeWindow window,
+                                          const Selection& only, std::uint32_t cores,
+                                          const HostUse& host) {
   struct Track {
     ThreadId thread;
     bool waits;
@@ -200,27 +213,29 @@ prof::Result<CoreContention> fromCounters(const Store& store, TimeWindow window,
   auto ended = ends.begin();
   Sweep sweep(window, cores, host);
   using prof::CounterSample;
-  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
-      {INT64_MIN, window.endNs}, [&](std::uint64_t, auto time, auto track, auto value) {
-        for (std::size_t i = 0; i < time.size(); ++i) {
-          const auto found = tracks.find(track[i]);
-          if (found == tracks.end() || time[i] >= window.endNs) continue;
-          for (; ended != ends.end() && ended->first <= time[i]; ++ended) {
-            sweep.passTo(ended->first);
-            sweep.set(ended->second, 0, 0);
-          }
-          sweep.passTo(time[i]);
-          const auto [runs, waits] = sweep.of(found->second.thread);
-          const double share = value[i] / 100;
-          sweep.set(found->second.thread, found->second.waits ? runs : share, found->second.waits ? share : waits);
-        }
-      });
+  const auto status =
+      store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
+          {INT64_MIN, window.endNs}, [&](std::uint64_t, auto time, auto track, auto value) {
+            for (std::size_t i = 0; i < time.size(); ++i) {
+              const auto found = tracks.find(track[i]);
+              if (found == tracks.end() || time[i] >= window.endNs) continue;
+              for (; ended != ends.end() && ended->first <= time[i]; ++ended) {
+                sweep.passTo(ended->first);
+                sweep.set(ended->second, 0, 0);
+              }
+              sweep.passTo(time[i]);
+              const auto [runs, waits] = sweep.of(found->second.thread);
+              const double share = value[i] / 100;
+              sweep.set(found->second.thread, found->second.waits ? runs : share,
+                        found->second.waits ? share : waits);
+            }
+          });
   if (!status) return status.error();
   return sweep.finish(store);
 }
 
-/// From the first steady step to the end of the last; all of the run where there are none. Waits of a thread while it
-/// imports and sets up show nothing of a step.
+/// From the first steady step to the end of the last; all of the run where there are none. Waits of
+/// a thread while it imports and sets up show nothing of a step.
 TimeWindow steadyStretch(const Analysis& analysis) {
   const std::vector<Step> steady = analysis.steps.steadyWithin(analysis.window);
   return steady.empty() ? analysis.window : TimeWindow{steady.front().startNs, steady.back().endNs};
@@ -228,8 +243,8 @@ TimeWindow steadyStretch(const Analysis& analysis) {
 
 }  // namespace
 
-prof::Result<CoreContention> coreContention(const Store& store, TimeWindow window, const Selection& only,
-                                            std::uint32_t hostCores) {
+prof::Result<CoreContention> coreContention(const Store& store, TimeWindow window,
+                                            const Selection& only, std::uint32_t hostCores) {
   if (hostCores == 0 || window.startNs >= window.endNs) return CoreContention();
   auto recorder = recorderUse(store), idle = idleCores(store);
   if (!recorder) return recorder.error();
@@ -244,8 +259,8 @@ namespace of_contention {
 namespace {
 
 prof::Status compute(Analysis& analysis) {
-  return keep(analysis, coreContention(*analysis.store, steadyStretch(analysis), analysis.scope.only,
-                                       analysis.of<ProgramFacts>().hostCores));
+  return keep(analysis, coreContention(*analysis.store, steadyStretch(analysis),
+                                       analysis.scope.only, analysis.of<ProgramFacts>().hostCores));
 }
 
 }  // namespace

@@ -20,10 +20,11 @@ struct DisplacedThread {
   std::vector<prof::TimeWindow> longest;  ///< stretches in which it kept losing, at most five
 };
 
-/// The time that other programs took from this one by their use of the host's cores. It holds neither what its own
-/// threads took from each other, nor what the recorder took.
+/// The time that other programs took from this one by their use of the host's cores. It holds
+/// neither what its own threads took from each other, nor what the recorder took.
 struct CoreContention {
-  bool known = false;             ///< the trace shows when threads waited for a core, and how many cores there are
+  bool known =
+      false;  ///< the trace shows when threads waited for a core, and how many cores there are
   prof::TimeWindow window{0, 0};  ///< the time that was examined
   std::int64_t ranNs = 0;
   std::int64_t lostNs = 0;
@@ -37,9 +38,9 @@ struct CoreContention {
 /// Below this share of the time, waits for a core are what any machine has.
 inline constexpr double kNoContention = 0.05;
 
-/// From the states of threads, or where there are none from the counters "thread CPU" and "waiting for a core". Formula
-/// and limits: docs/analyses/whatif.md.
-prof::Result<CoreContention> coreContention(const Store& store, prof::TimeWindow window, const Selection& only,
-                                            std::uint32_t hostCores);
+/// From the states of threads, or where there are none from the counters "thread CPU" and "waiting
+/// for a core". Formula and limits: docs/analyses/whatif.md.
+prof::Result<CoreContention> coreContention(const Store& store, prof::TimeWindow window,
+                                            const Selection& only, std::uint32_t hostCores);
 
 }  // namespace lacuna::analyzer

@@ -19,7 +19,8 @@ auto valueOf(const Map& map, Key key) {
   return found == map.end() ? typename Map::mapped_type() : found->second;
 }
 
-std::unordered_map<prof::TrackId, prof::ProcessId> processesOfTracks(const Store& store, const Topology& topology) {
+std::unordered_map<prof::TrackId, prof::ProcessId> processesOfTracks(const Store& store,
+                                                                     const Topology& topology) {
   std::unordered_map<prof::TrackId, prof::ProcessId> out;
   for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
     const auto track = store.row<prof::CounterTrack>(i);
@@ -28,7 +29,8 @@ std::unordered_map<prof::TrackId, prof::ProcessId> processesOfTracks(const Store
   return out;
 }
 
-/// The CPU devices of whose work most begins with a launch that takes no time, for the thread goes on to execute it.
+/// The CPU devices of whose work most begins with a launch that takes no time, for the thread goes
+/// on to execute it.
 std::unordered_set<prof::DeviceId> inPlaceDevices(const Timeline& timeline,
                                                   const std::unordered_set<prof::DeviceId>& cpus) {
   std::unordered_set<prof::DeviceId> out;
@@ -59,14 +61,16 @@ void RecordedCosts::Series::finish() {
 
 double RecordedCosts::Series::between(TimeNs from, TimeNs to) const {
   const auto sumBefore = [&](TimeNs at) {
-    const auto it = std::partition_point(sums.begin(), sums.end(), [&](const auto& sum) { return sum.first < at; });
+    const auto it = std::partition_point(sums.begin(), sums.end(),
+                                         [&](const auto& sum) { return sum.first < at; });
     return it == sums.begin() ? 0.0 : std::prev(it)->second;
   };
   return sumBefore(to) - sumBefore(from);
 }
 
-prof::Result<RecordedCosts> RecordedCosts::load(const Store& store, const EventCosts& costs, const Timeline& timeline,
-                                                TimeWindow window, const ShareCurve& taken) {
+prof::Result<RecordedCosts> RecordedCosts::load(const Store& store, const EventCosts& costs,
+                                                const Timeline& timeline, TimeWindow window,
+                                                const ShareCurve& taken) {
   using prof::Allocation;
   using prof::CounterSample;
   using prof::Mark;
@@ -101,15 +105,17 @@ prof::Result<RecordedCosts> RecordedCosts::load(const Store& store, const EventC
                                                    for (std::size_t i = 0; i < time.size(); ++i)
                                                      addMark(thread[i], time[i], costs.markNs);
                                                  }),
-        store.scan<&Allocation::timeNs, &Allocation::thread>(window,
-                                                             [&](std::uint64_t, auto time, auto thread) {
-                                                               for (std::size_t i = 0; i < time.size(); ++i)
-                                                                 addMark(thread[i], time[i], costs.allocationNs());
-                                                             }),
-        store.scan<&CounterSample::timeNs, &CounterSample::track>(window, [&](std::uint64_t, auto time, auto track) {
-          for (std::size_t i = 0; i < time.size(); ++i)
-            add(out.host_[valueOf(tracks, track[i])], time[i], costs.markNs);
-        })}) {
+        store.scan<&Allocation::timeNs, &Allocation::thread>(
+            window,
+            [&](std::uint64_t, auto time, auto thread) {
+              for (std::size_t i = 0; i < time.size(); ++i)
+                addMark(thread[i], time[i], costs.allocationNs());
+            }),
+        store.scan<&CounterSample::timeNs, &CounterSample::track>(
+            window, [&](std::uint64_t, auto time, auto track) {
+              for (std::size_t i = 0; i < time.size(); ++i)
+                add(out.host_[valueOf(tracks, track[i])], time[i], costs.markNs);
+            })}) {
     if (!status) return status.error();
   }
   out.inPlace_ = inPlaceDevices(timeline, out.cpus_);
@@ -128,8 +134,8 @@ double RecordedCosts::ofHost(prof::ProcessId process, TimeNs from, TimeNs to) co
 }
 
 std::int64_t RecordedCosts::within(const HostSpan& span) const {
-  const double cost =
-      ofHost(valueOf(processOf_, span.thread), span.startNs, span.endNs + 1) + ofCores(span.startNs, span.endNs);
+  const double cost = ofHost(valueOf(processOf_, span.thread), span.startNs, span.endNs + 1) +
+                      ofCores(span.startNs, span.endNs);
   return std::min<std::int64_t>(span.endNs - span.startNs, std::llround(cost));
 }
 
@@ -140,7 +146,8 @@ double RecordedCosts::ofExecutions(prof::DeviceId device, TimeNs from, TimeNs to
 
 std::int64_t RecordedCosts::within(prof::DeviceId device, TimeNs from, TimeNs to) const {
   if (!isCpu(device)) return 0;
-  return std::min<std::int64_t>(to - from, std::llround(ofExecutions(device, from, from + 1) + ofCores(from, to)));
+  return std::min<std::int64_t>(
+      to - from, std::llround(ofExecutions(device, from, from + 1) + ofCores(from, to)));
 }
 
 std::int64_t RecordedTime::of(std::int64_t ns, const EventCosts& costs) const {

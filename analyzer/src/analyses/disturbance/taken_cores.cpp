@@ -30,16 +30,19 @@ double shareOf(double percent) {
 }
 
 /// The samples of those tracks, in any order.
-prof::Result<std::vector<TrackValue>> valuesOf(const Store& store, const std::unordered_set<TrackId>& tracks) {
+prof::Result<std::vector<TrackValue>> valuesOf(const Store& store,
+                                               const std::unordered_set<TrackId>& tracks) {
   using prof::CounterSample;
   std::vector<TrackValue> values;
   if (tracks.empty()) return values;
-  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
-      {}, [&](std::uint64_t, auto time, auto track, auto value) {
-        for (std::size_t i = 0; i < time.size(); ++i) {
-          if (tracks.contains(track[i])) values.push_back({time[i], track[i], shareOf(value[i])});
-        }
-      });
+  const auto status =
+      store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
+          {}, [&](std::uint64_t, auto time, auto track, auto value) {
+            for (std::size_t i = 0; i < time.size(); ++i) {
+              if (tracks.contains(track[i]))
+                values.push_back({time[i], track[i], shareOf(value[i])});
+            }
+          });
   if (!status) return status.error();
   return values;
 }
@@ -49,7 +52,8 @@ void sortByTime(std::vector<TrackValue>& values) {
                    [](const TrackValue& a, const TrackValue& b) { return a.atNs < b.atNs; });
 }
 
-/// Tracks of threads that wait for a core, each with the moment from which it has no value any more.
+/// Tracks of threads that wait for a core, each with the moment from which it has no value any
+/// more.
 std::unordered_map<TrackId, TimeNs> waitsOf(const Store& store, const Selection& only) {
   std::unordered_map<ThreadId, TimeNs> ends;
   for (std::uint64_t i = 0; i < store.rows<prof::Thread>(); ++i) {
@@ -59,15 +63,16 @@ std::unordered_map<TrackId, TimeNs> waitsOf(const Store& store, const Selection&
   std::unordered_map<TrackId, TimeNs> tracks;
   for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
     const auto track = store.row<prof::CounterTrack>(i);
-    if (!track.thread || !only.holds(track.thread) || store.text(track.name) != kWaitingForCore) continue;
+    if (!track.thread || !only.holds(track.thread) || store.text(track.name) != kWaitingForCore)
+      continue;
     const auto end = ends.find(track.thread);
     tracks[track.id] = end == ends.end() ? INT64_MAX : end->second;
   }
   return tracks;
 }
 
-/// Tracks that recorders write: several where the traces of several runs were merged. By name alone, for a trace that
-/// went through Chrome's form has a process for every counter.
+/// Tracks that recorders write: several where the traces of several runs were merged. By name
+/// alone, for a trace that went through Chrome's form has a process for every counter.
 std::unordered_set<TrackId> tracksNamed(const Store& store, std::string_view name) {
   std::unordered_set<TrackId> tracks;
   for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
@@ -121,7 +126,9 @@ prof::Result<ShareCurve> idleCores(const Store& store) {
   std::unordered_map<TrackId, double> now;
   for (const TrackValue& value : *values) {
     now[value.track] = value.share;
-    curve.set(value.atNs, std::ranges::max_element(now, {}, [](const auto& track) { return track.second; })->second);
+    curve.set(value.atNs, std::ranges::max_element(now, {}, [](const auto& track) {
+                            return track.second;
+                          })->second);
   }
   return curve;
 }
@@ -165,7 +172,8 @@ void ShareCurve::set(TimeNs atNs, double share) {
 }
 
 std::vector<ShareCurve::Point>::const_iterator ShareCurve::firstAfter(TimeNs atNs) const {
-  return std::partition_point(points_.begin(), points_.end(), [&](const Point& point) { return point.atNs <= atNs; });
+  return std::partition_point(points_.begin(), points_.end(),
+                              [&](const Point& point) { return point.atNs <= atNs; });
 }
 
 double ShareCurve::sumBefore(TimeNs atNs) const {

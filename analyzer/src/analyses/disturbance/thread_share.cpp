@@ -30,21 +30,24 @@ struct Mean {
 };
 
 /// The mean of each counter over the window. A counter without a value in the window is left out.
-prof::Result<std::unordered_map<prof::TrackId, double>> meanShares(const Store& store,
-                                                                   const std::vector<prof::TrackId>& tracks,
-                                                                   prof::TimeWindow window) {
+prof::Result<std::unordered_map<prof::TrackId, double>> meanShares(
+    const Store& store, const std::vector<prof::TrackId>& tracks, prof::TimeWindow window) {
   using prof::CounterSample;
   std::unordered_map<prof::TrackId, Mean> means;
   for (const prof::TrackId track : tracks) means[track].lastNs = window.startNs;
-  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
-      {window.startNs, window.endNs + 1}, [&](std::uint64_t, auto time, auto track, auto value) {
-        for (std::size_t i = 0; i < time.size(); ++i) {
-          const auto found = means.find(track[i]);
-          if (found == means.end() || time[i] <= found->second.lastNs || time[i] > window.endNs) continue;
-          found->second.percentNs += value[i] * static_cast<double>(time[i] - found->second.lastNs);
-          found->second.lastNs = time[i];
-        }
-      });
+  const auto status =
+      store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
+          {window.startNs, window.endNs + 1},
+          [&](std::uint64_t, auto time, auto track, auto value) {
+            for (std::size_t i = 0; i < time.size(); ++i) {
+              const auto found = means.find(track[i]);
+              if (found == means.end() || time[i] <= found->second.lastNs || time[i] > window.endNs)
+                continue;
+              found->second.percentNs +=
+                  value[i] * static_cast<double>(time[i] - found->second.lastNs);
+              found->second.lastNs = time[i];
+            }
+          });
   if (!status) return status.error();
   std::unordered_map<prof::TrackId, double> out;
   for (const auto& [track, mean] : means) {
@@ -57,7 +60,8 @@ prof::Result<std::unordered_map<prof::TrackId, double>> meanShares(const Store& 
 }
 
 /// The counters of one name, by their threads.
-std::unordered_map<prof::ThreadId, prof::TrackId> tracksOf(const Store& store, std::string_view name) {
+std::unordered_map<prof::ThreadId, prof::TrackId> tracksOf(const Store& store,
+                                                           std::string_view name) {
   std::unordered_map<prof::ThreadId, prof::TrackId> out;
   for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
     const auto track = store.row<prof::CounterTrack>(i);
@@ -66,7 +70,8 @@ std::unordered_map<prof::ThreadId, prof::TrackId> tracksOf(const Store& store, s
   return out;
 }
 
-prof::Result<std::unordered_map<prof::ThreadId, double>> sharesOf(const Store& store, std::string_view counter,
+prof::Result<std::unordered_map<prof::ThreadId, double>> sharesOf(const Store& store,
+                                                                  std::string_view counter,
                                                                   prof::TimeWindow window) {
   const auto tracks = tracksOf(store, counter);
   std::vector<prof::TrackId> wanted;
@@ -82,8 +87,8 @@ prof::Result<std::unordered_map<prof::ThreadId, double>> sharesOf(const Store& s
 
 }  // namespace
 
-prof::Result<double> threadShare(const Store& store, prof::ThreadId thread, std::string_view counter,
-                                 prof::TimeWindow window) {
+prof::Result<double> threadShare(const Store& store, prof::ThreadId thread,
+                                 std::string_view counter, prof::TimeWindow window) {
   const auto tracks = tracksOf(store, counter);
   const auto track = tracks.find(thread);
   if (track == tracks.end()) return -1.0;
@@ -93,7 +98,8 @@ prof::Result<double> threadShare(const Store& store, prof::ThreadId thread, std:
   return mean == means->end() ? -1.0 : mean->second;
 }
 
-prof::Result<double> wantedNs(const Store& store, std::span<const prof::ThreadId> threads, prof::TimeWindow window) {
+prof::Result<double> wantedNs(const Store& store, std::span<const prof::ThreadId> threads,
+                              prof::TimeWindow window) {
   using prof::CounterSample;
   std::unordered_map<prof::TrackId, TimeNs> lasts;
   for (const std::string_view counter : {kThreadCpu, kWaitingForCore}) {
@@ -104,16 +110,19 @@ prof::Result<double> wantedNs(const Store& store, std::span<const prof::ThreadId
   if (lasts.empty()) return -1.0;
   double ns = 0;
   // A thread's first value may stand for any time before it.
-  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
-      {}, [&](std::uint64_t, auto time, auto track, auto value) {
-        for (std::size_t i = 0; i < time.size(); ++i) {
-          const auto last = lasts.find(track[i]);
-          if (last == lasts.end()) continue;
-          const TimeNs from = std::max(last->second, window.startNs), to = std::min(time[i], window.endNs);
-          if (to > from && value[i] > 0) prof::addTo(ns, value[i] / prof::kPercent * static_cast<double>(to - from));
-          last->second = time[i];
-        }
-      });
+  const auto status =
+      store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
+          {}, [&](std::uint64_t, auto time, auto track, auto value) {
+            for (std::size_t i = 0; i < time.size(); ++i) {
+              const auto last = lasts.find(track[i]);
+              if (last == lasts.end()) continue;
+              const TimeNs from = std::max(last->second, window.startNs),
+                           to = std::min(time[i], window.endNs);
+              if (to > from && value[i] > 0)
+                prof::addTo(ns, value[i] / prof::kPercent * static_cast<double>(to - from));
+              last->second = time[i];
+            }
+          });
   if (!status) return status.error();
   return ns;
 }
@@ -129,7 +138,8 @@ prof::Status compute(Analysis& analysis) {
   const prof::TimeWindow window{steady.front().startNs, steady.back().endNs};
   if (window.endNs - window.startNs < kLeastNs) return {};
   const Store& store = *analysis.store;
-  const auto ran = sharesOf(store, kThreadCpu, window), waited = sharesOf(store, kWaitingForCore, window);
+  const auto ran = sharesOf(store, kThreadCpu, window),
+             waited = sharesOf(store, kWaitingForCore, window);
   if (!ran) return ran.error();
   if (!waited) return waited.error();
   const Topology topology = loadTopology(store);
@@ -143,11 +153,14 @@ prof::Status compute(Analysis& analysis) {
   std::vector<prof::ThreadId> busy;
   for (const auto& [thread, share] : *ran) {
     const auto process = topology.processOfThread.find(thread);
-    const bool isIts = process != topology.processOfThread.end() && process->second == analysis.steps.process;
+    const bool isIts =
+        process != topology.processOfThread.end() && process->second == analysis.steps.process;
     if (isIts && share + shareOr(*waited, thread, 0) >= kBusy) busy.push_back(thread);
   }
   const std::vector<prof::ThreadId>& workers = analysis.of<LoaderStats>().workerThreads;
-  std::erase_if(busy, [&](prof::ThreadId thread) { return std::ranges::find(workers, thread) != workers.end(); });
+  std::erase_if(busy, [&](prof::ThreadId thread) {
+    return std::ranges::find(workers, thread) != workers.end();
+  });
   for (const prof::ThreadId thread : busy) {
     const double waits = shareOr(*waited, thread, 0);
     ++found.busyThreads;

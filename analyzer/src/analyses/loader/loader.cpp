@@ -29,7 +29,8 @@ constexpr int kChange = -4;  ///< one of kLoaderChanges
 
 /// The role of a range for a loader: a stage's number, or one of the above.
 int roleOf(std::string_view domain, std::string_view category, std::string_view name) {
-  if (category == "loader" && std::ranges::find(kLoaderChanges, name) != kLoaderChanges.end()) return kChange;
+  if (category == "loader" && std::ranges::find(kLoaderChanges, name) != kLoaderChanges.end())
+    return kChange;
   if (classifyRange(domain, category, name) == Activity::LoaderWait) return kWait;
   if (category != "loader") return kNoStage;
   if (name == "put") return kPut;
@@ -54,16 +55,19 @@ class StageSums {
       prof::takeFrom(sums.stageNs[static_cast<std::size_t>(sums.open.back().stage)], dur);
     }
     prof::addTo(sums.stageNs[static_cast<std::size_t>(stage)], dur);
-    if (sums.firstBatchNs == 0 && sums.pieces[static_cast<std::size_t>(stage)] > 0) sums.firstBatchNs = sums.lastNs;
+    if (sums.firstBatchNs == 0 && sums.pieces[static_cast<std::size_t>(stage)] > 0)
+      sums.firstBatchNs = sums.lastNs;
     sums.firstNs = std::min(sums.firstNs, start);
     sums.lastNs = std::max(sums.lastNs, start + dur);
     ++sums.pieces[static_cast<std::size_t>(stage)];
     sums.open.push_back({start + dur, stage});
   }
-  /// Threads that prepare batches are the workers, unless only consumers do. A consumer may load a batch or two itself,
-  /// as for a validation; this makes the workers neither fewer nor quicker. `taken`: batches by consumer.
+  /// Threads that prepare batches are the workers, unless only consumers do. A consumer may load a
+  /// batch or two itself, as for a validation; this makes the workers neither fewer nor quicker.
+  /// `taken`: batches by consumer.
   void finish(const Store& store, const std::unordered_map<ThreadId, std::uint64_t>& taken,
-              const std::vector<ConsumerWait>& waits, const StepSpans& steps, LoaderStats& stats) const {
+              const std::vector<ConsumerWait>& waits, const StepSpans& steps,
+              LoaderStats& stats) const {
     std::vector<WorkerSpan> workers;
     for (const auto& [thread, sums] : byThread_) {
       if (taken.contains(thread)) continue;
@@ -83,14 +87,16 @@ class StageSums {
     }
     for (const auto& [thread, count] : taken) {
       const auto own = byThread_.find(thread);
-      const std::uint64_t byItself = own == byThread_.end() ? 0 : std::min(count, own->second.batches());
+      const std::uint64_t byItself =
+          own == byThread_.end() ? 0 : std::min(count, own->second.batches());
       stats.batches += count;
       stats.preparedBatches += stats.workers > 0 ? count - byItself : count;
     }
     for (const auto& [thread, sums] : byThread_) {
       if (stats.workers > 0 && taken.contains(thread)) continue;
       prof::addTo(stats.busyNs, sums.busyNs);
-      for (std::size_t i = 0; i < stats.stageNs.size(); ++i) prof::addTo(stats.stageNs[i], sums.stageNs[i]);
+      for (std::size_t i = 0; i < stats.stageNs.size(); ++i)
+        prof::addTo(stats.stageNs[i], sums.stageNs[i]);
     }
   }
 
@@ -102,7 +108,9 @@ class StageSums {
     TimeNs firstNs = INT64_MAX, lastNs = INT64_MIN;
     TimeNs firstBatchNs = 0;  ///< when the first was done; 0: it is the only one so far
     std::vector<Open> open;
-    [[nodiscard]] std::uint64_t batches() const { return *std::max_element(pieces.begin(), pieces.end()); }
+    [[nodiscard]] std::uint64_t batches() const {
+      return *std::max_element(pieces.begin(), pieces.end());
+    }
   };
   std::unordered_map<ThreadId, Sums> byThread_;
 };
@@ -118,30 +126,33 @@ double meanDepth(const Store& store, prof::TimeWindow window, const Selection& o
   for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
     const auto track = store.row<prof::CounterTrack>(i);
     if (!holds(only, track)) continue;
-    if (store.text(track.name).find("loader.queue_depth") != std::string_view::npos) tracks.insert(track.id);
+    if (store.text(track.name).find("loader.queue_depth") != std::string_view::npos)
+      tracks.insert(track.id);
   }
   if (tracks.empty()) return -1;
   double sum = 0;
   double value = 0;
   TimeNs last = window.startNs;
   using prof::CounterSample;
-  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
-      {INT64_MIN, window.endNs}, [&](std::uint64_t, auto time, auto track, auto values) {
-        for (std::size_t i = 0; i < time.size(); ++i) {
-          if (!tracks.contains(track[i]) || time[i] >= window.endNs) continue;
-          if (time[i] > last) {
-            sum += value * static_cast<double>(time[i] - last);
-            last = time[i];
-          }
-          value = values[i];
-        }
-      });
+  const auto status =
+      store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
+          {INT64_MIN, window.endNs}, [&](std::uint64_t, auto time, auto track, auto values) {
+            for (std::size_t i = 0; i < time.size(); ++i) {
+              if (!tracks.contains(track[i]) || time[i] >= window.endNs) continue;
+              if (time[i] > last) {
+                sum += value * static_cast<double>(time[i] - last);
+                last = time[i];
+              }
+              value = values[i];
+            }
+          });
   if (!status || window.endNs <= window.startNs) return -1;
   sum += value * static_cast<double>(window.endNs - last);
   return sum / static_cast<double>(window.endNs - window.startNs);
 }
 
-/// Time that the threads of the loaders computed within the window, from the counters that show it; -1 without any.
+/// Time that the threads of the loaders computed within the window, from the counters that show it;
+/// -1 without any.
 std::int64_t computedNs(const Store& store, prof::TimeWindow window, const Selection& only) {
   struct Span {
     double first = -1, last = 0;
@@ -150,22 +161,26 @@ std::int64_t computedNs(const Store& store, prof::TimeWindow window, const Selec
   for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
     const auto track = store.row<prof::CounterTrack>(i);
     if (!holds(only, track)) continue;
-    if (store.text(track.name).find("loader.cpu_time") != std::string_view::npos) tracks[track.id] = {};
+    if (store.text(track.name).find("loader.cpu_time") != std::string_view::npos)
+      tracks[track.id] = {};
   }
   if (tracks.empty()) return -1;
   using prof::CounterSample;
-  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
-      window, [&](std::uint64_t, auto time, auto track, auto values) {
-        for (std::size_t i = 0; i < time.size(); ++i) {
-          const auto found = tracks.find(track[i]);
-          if (found == tracks.end() || time[i] < window.startNs || time[i] >= window.endNs) continue;
-          if (found->second.first < 0) found->second.first = values[i];
-          found->second.last = values[i];
-        }
-      });
+  const auto status =
+      store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
+          window, [&](std::uint64_t, auto time, auto track, auto values) {
+            for (std::size_t i = 0; i < time.size(); ++i) {
+              const auto found = tracks.find(track[i]);
+              if (found == tracks.end() || time[i] < window.startNs || time[i] >= window.endNs)
+                continue;
+              if (found->second.first < 0) found->second.first = values[i];
+              found->second.last = values[i];
+            }
+          });
   if (!status) return -1;
   double sum = 0;
-  for (const auto& [id, span] : tracks) prof::addTo(sum, span.first < 0 ? 0 : span.last - span.first);
+  for (const auto& [id, span] : tracks)
+    prof::addTo(sum, span.first < 0 ? 0 : span.last - span.first);
   return static_cast<std::int64_t>(sum);
 }
 
@@ -187,15 +202,18 @@ bool LoaderStats::hasTimeToSpare() const {
 }
 
 std::string_view loaderBoundName(LoaderBound bound) {
-  static constexpr std::string_view kNames[] = {"nothing", "reading", "computing", "hand-over", "copy", "unknown"};
+  static constexpr std::string_view kNames[] = {"nothing",   "reading", "computing",
+                                                "hand-over", "copy",    "unknown"};
   return kNames[static_cast<std::size_t>(bound)];
 }
 
-LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std::int64_t waitNs, std::int64_t copyNs) {
+LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std::int64_t waitNs,
+                            std::int64_t copyNs) {
   LoaderVerdict verdict;
   const std::int64_t stall = std::max(waitNs, copyNs);
   if (!loader.workersKnown) {
-    if (stall * 20 >= stepNs) verdict.bound = copyNs > waitNs ? LoaderBound::Copy : LoaderBound::Unknown;
+    if (stall * 20 >= stepNs)
+      verdict.bound = copyNs > waitNs ? LoaderBound::Copy : LoaderBound::Unknown;
     return verdict;
   }
   const std::int64_t batchNs = loader.batchNs() > 0 ? loader.batchNs() : waitNs;
@@ -203,13 +221,15 @@ LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std:
   const std::int64_t inFlight = (batchNs + rest - 1) / rest;
   verdict.workersNeeded = static_cast<std::uint32_t>(std::clamp<std::int64_t>(inFlight, 1, 64));
   // One batch more than are being prepared lies ready.
-  verdict.prefetchNeeded = (static_cast<std::uint32_t>(std::min<std::int64_t>(inFlight, 64)) + verdict.workersNeeded) /
-                           verdict.workersNeeded;
+  verdict.prefetchNeeded =
+      (static_cast<std::uint32_t>(std::min<std::int64_t>(inFlight, 64)) + verdict.workersNeeded) /
+      verdict.workersNeeded;
   if (!loader.present || stall * 20 < stepNs) return verdict;
   // An idle worker has nothing that would hold a batch up.
   const bool idle = loader.hasTimeToSpare();
   const std::int64_t computed = loader.stageNs[1] + loader.stageNs[2] + loader.stageNs[3];
-  const bool computes = loader.cpuShare >= 0 ? loader.cpuShare >= 0.5 : computed > loader.stageNs[0];
+  const bool computes =
+      loader.cpuShare >= 0 ? loader.cpuShare >= 0.5 : computed > loader.stageNs[0];
   verdict.bound = copyNs > waitNs ? LoaderBound::Copy
                   : idle          ? LoaderBound::HandOver
                   : computes      ? LoaderBound::Computing
@@ -217,7 +237,8 @@ LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std:
   return verdict;
 }
 
-prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow window, const TableScope& scope) {
+prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow window,
+                                      const TableScope& scope) {
   LoaderStats stats;
   StageSums sums;
   std::unordered_map<std::uint64_t, int> roles;
@@ -226,60 +247,64 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
   std::vector<ConsumerWait> waits;
   TimeNs firstNs = INT64_MAX, lastNs = INT64_MIN;
   bool allPrepareInWait = true;
-  const auto status =
-      store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name>(
-          window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name) {
-            for (std::size_t i = 0; i < start.size(); ++i) {
-              const TimeNs from = std::max(start[i], window.startNs);
-              const TimeNs to = std::min(start[i] + dur[i], window.endNs);
-              if (!thread[i] || from >= to || !scope.only.holds(thread[i])) continue;
-              const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
-              const auto [role, isNew] = roles.try_emplace(key, kNoStage);
-              if (isNew) {
-                role->second = roleOf(store.text(domain[i]), store.text(category[i]), store.text(name[i]));
-                const bool isWait = role->second == kWait;
-                allPrepareInWait = allPrepareInWait && (!isWait || preparesInWait(store.text(name[i])));
-              }
-              if (role->second == kNoStage) continue;
-              stats.present = true;
-              if (role->second == kWait || role->second == kChange) {
-                // Programs put a range of their own around the framework's: that is one wait.
-                TimeNs& until = waitsUntil.try_emplace(thread[i], INT64_MIN).first->second;
-                const std::int64_t ns = std::max<TimeNs>(0, to - std::max(from, until));
-                prof::addTo(stats.waitNs, ns);
-                if (ns > 0) waits.push_back({thread[i], to - ns, to});
-                if (scope.steps.hold(from)) prof::addTo(stats.stepWaitNs, ns);
-                const bool takes = role->second == kWait && start[i] >= window.startNs && from >= until;
-                taken[thread[i]] += takes ? 1 : 0;
-                until = std::max(until, to);
-              } else if (role->second == kPut) {
-                prof::addTo(stats.blockedNs, to - from);
-              } else {
-                sums.add(thread[i], from, to - from, role->second);
-                firstNs = std::min(firstNs, from);
-                lastNs = std::max(lastNs, to);
-              }
-            }
-          });
+  const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain,
+                                 &Range::category, &Range::name>(
+      window,
+      [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          const TimeNs from = std::max(start[i], window.startNs);
+          const TimeNs to = std::min(start[i] + dur[i], window.endNs);
+          if (!thread[i] || from >= to || !scope.only.holds(thread[i])) continue;
+          const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
+          const auto [role, isNew] = roles.try_emplace(key, kNoStage);
+          if (isNew) {
+            role->second =
+                roleOf(store.text(domain[i]), store.text(category[i]), store.text(name[i]));
+            const bool isWait = role->second == kWait;
+            allPrepareInWait = allPrepareInWait && (!isWait || preparesInWait(store.text(name[i])));
+          }
+          if (role->second == kNoStage) continue;
+          stats.present = true;
+          if (role->second == kWait || role->second == kChange) {
+            // Programs put a range of their own around the framework's: that is one wait.
+            TimeNs& until = waitsUntil.try_emplace(thread[i], INT64_MIN).first->second;
+            const std::int64_t ns = std::max<TimeNs>(0, to - std::max(from, until));
+            prof::addTo(stats.waitNs, ns);
+            if (ns > 0) waits.push_back({thread[i], to - ns, to});
+            if (scope.steps.hold(from)) prof::addTo(stats.stepWaitNs, ns);
+            const bool takes = role->second == kWait && start[i] >= window.startNs && from >= until;
+            taken[thread[i]] += takes ? 1 : 0;
+            until = std::max(until, to);
+          } else if (role->second == kPut) {
+            prof::addTo(stats.blockedNs, to - from);
+          } else {
+            sums.add(thread[i], from, to - from, role->second);
+            firstNs = std::min(firstNs, from);
+            lastNs = std::max(lastNs, to);
+          }
+        }
+      });
   if (!status) return status.error();
   stats.workersKnown = !stats.present || firstNs < lastNs || allPrepareInWait;
   sums.finish(store, taken, waits, scope.steps, stats);
   if (firstNs < lastNs) {
     // Nobody prepares anything while workers are started anew.
-    stats.spanNs =
-        std::max(lastNs - firstNs - stats.restartNs, stats.busyNs / std::max<std::int64_t>(1, stats.workers));
+    stats.spanNs = std::max(lastNs - firstNs - stats.restartNs,
+                            stats.busyNs / std::max<std::int64_t>(1, stats.workers));
   }
   stats.meanDepth = meanDepth(store, window, scope.only);
   const std::int64_t computed = computedNs(store, window, scope.only);
   if (computed >= 0 && stats.busyNs > 0)
-    stats.cpuShare = std::min(1.0, static_cast<double>(computed) / static_cast<double>(stats.busyNs));
+    stats.cpuShare =
+        std::min(1.0, static_cast<double>(computed) / static_cast<double>(stats.busyNs));
   return stats;
 }
 
 namespace of_loader {
 namespace {
 
-/// Share of the time with batches in work that the workers' threads wanted a core; -1 where that was not recorded.
+/// Share of the time with batches in work that the workers' threads wanted a core; -1 where that
+/// was not recorded.
 prof::Result<double> cpuShareOfWorkers(const Analysis& analysis) {
   const LoaderStats& stats = analysis.of<LoaderStats>();
   const auto wanted = wantedNs(*analysis.store, stats.workerThreads, analysis.window);
@@ -287,8 +312,8 @@ prof::Result<double> cpuShareOfWorkers(const Analysis& analysis) {
   return std::min(1.0, *wanted / static_cast<double>(stats.busyNs));
 }
 
-/// The same of a consumer that prepares its batches itself. Where it slept in the steps, it is taken to have slept
-/// there.
+/// The same of a consumer that prepares its batches itself. Where it slept in the steps, it is
+/// taken to have slept there.
 prof::Result<double> cpuShareOfConsumer(const Analysis& analysis) {
   const auto steady = analysis.steps.steadyWithin(analysis.window);
   if (steady.empty()) return -1.0;
@@ -314,7 +339,9 @@ prof::Status addCpuShare(Analysis& analysis) {
 }
 
 prof::Status compute(Analysis& analysis) {
-  if (const auto kept = keep(analysis, loaderStats(*analysis.store, analysis.window, analysis.scope)); !kept)
+  if (const auto kept =
+          keep(analysis, loaderStats(*analysis.store, analysis.window, analysis.scope));
+      !kept)
     return kept;
   return addCpuShare(analysis);
 }
@@ -334,8 +361,9 @@ constexpr std::array kInputs{&parts::loader};
 
 prof::Status compute(Analysis& analysis) {
   const Ledger step = analysis.meanStepLedger();
-  analysis.of<LoaderVerdict>() = analyzer::loaderVerdict(analysis.of<LoaderStats>(), analysis.meanStepNs(),
-                                                         step[Cause::LoaderWait], step[Cause::ExposedCopy]);
+  analysis.of<LoaderVerdict>() =
+      analyzer::loaderVerdict(analysis.of<LoaderStats>(), analysis.meanStepNs(),
+                              step[Cause::LoaderWait], step[Cause::ExposedCopy]);
   return {};
 }
 

@@ -18,7 +18,8 @@ using prof::TimeNs;
 
 constexpr int kMostGenerations = 16;  ///< of processes between a consumer and its workers
 
-/// The process whose loader a thread works for: the nearest one above it that takes batches, else its own.
+/// The process whose loader a thread works for: the nearest one above it that takes batches, else
+/// its own.
 class Consumers {
  public:
   Consumers(const Store& store, const std::vector<ConsumerWait>& waits) {
@@ -60,7 +61,8 @@ struct Served {
 };
 
 /// Adds the waits between the two times, cut to them; false where there are none.
-bool addWaits(const std::vector<ConsumerWait>& waits, TimeNs from, TimeNs to, std::vector<ConsumerWait>& out) {
+bool addWaits(const std::vector<ConsumerWait>& waits, TimeNs from, TimeNs to,
+              std::vector<ConsumerWait>& out) {
   const std::size_t before = out.size();
   for (const ConsumerWait& wait : waits) {
     const ConsumerWait cut{wait.thread, std::max(wait.startNs, from), std::min(wait.endNs, to)};
@@ -69,8 +71,9 @@ bool addWaits(const std::vector<ConsumerWait>& waits, TimeNs from, TimeNs to, st
   return out.size() > before;
 }
 
-/// Workers that are started one after the other begin one after the other. Had the last of a set begun with the first,
-/// its first batch would have been there sooner by that, and the consumer would have waited as much less.
+/// Workers that are started one after the other begin one after the other. Had the last of a set
+/// begun with the first, its first batch would have been there sooner by that, and the consumer
+/// would have waited as much less.
 void addLateStarts(const std::vector<ConsumerWait>& waits, std::span<const WorkerSpan> set,
                    std::vector<ConsumerWait>& out) {
   std::int64_t lateNs = set.back().firstNs - set.front().firstNs;
@@ -92,7 +95,9 @@ void addSets(Served& served, WorkerSets& sets) {
   TimeNs lastNs = INT64_MIN;
   const auto endSet = [&](std::size_t end) {
     widest = std::max(widest, end - begin);
-    if (isAnew) addLateStarts(served.waits, std::span(workers).subspan(begin, end - begin), sets.restartWaits);
+    if (isAnew)
+      addLateStarts(served.waits, std::span(workers).subspan(begin, end - begin),
+                    sets.restartWaits);
     begin = end;
     batches = 0;
   };
@@ -118,7 +123,8 @@ WorkerSets workerSets(const Store& store, const std::vector<WorkerSpan>& workers
   if (workers.empty()) return sets;
   const Consumers consumers(store, waits);
   std::map<ProcessId, Served> served;
-  for (const WorkerSpan& worker : workers) served[consumers.servedBy(worker.thread)].workers.push_back(worker);
+  for (const WorkerSpan& worker : workers)
+    served[consumers.servedBy(worker.thread)].workers.push_back(worker);
   for (const ConsumerWait& wait : waits) served[consumers.of(wait.thread)].waits.push_back(wait);
   for (auto& [process, its] : served) addSets(its, sets);
   return sets;

@@ -24,13 +24,13 @@ struct ConsumerWait {
   prof::TimeNs startNs = 0;
   prof::TimeNs endNs = 0;
 };
-/// The workers of all loaders; some may take the place of others: a loader that starts its workers anew for each epoch
-/// has two sets of two, not four.
+/// The workers of all loaders; some may take the place of others: a loader that starts its workers
+/// anew for each epoch has two sets of two, not four.
 struct WorkerSets {
   std::uint32_t workers = 0;   ///< at a time; the greatest sets of all consumers
   std::uint32_t restarts = 0;  ///< sets that took the place of one before, while a consumer waited
-  /// The consumers' waits between the last batch of a set and the first of the next, and what they waited for the first
-  /// batch of a worker because it came later than the others of its set.
+  /// The consumers' waits between the last batch of a set and the first of the next, and what they
+  /// waited for the first batch of a worker because it came later than the others of its set.
   std::vector<ConsumerWait> restartWaits;
 };
 WorkerSets workerSets(const Store& store, const std::vector<WorkerSpan>& workers,

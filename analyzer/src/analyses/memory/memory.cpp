@@ -53,7 +53,8 @@ void apply(const Allocation& row, Tracker& tracker) {
   switch (row.action) {
     case MemoryAction::Allocate:
     case MemoryAction::ExternalAllocate:
-      tracker.allocate(row.device, row.address, {row.bytes, row.timeNs, row.tensor, row.op, row.role});
+      tracker.allocate(row.device, row.address,
+                       {row.bytes, row.timeNs, row.tensor, row.op, row.role});
       break;
     case MemoryAction::Free:
     case MemoryAction::ExternalFree:
@@ -68,9 +69,11 @@ void apply(const Allocation& row, Tracker& tracker) {
   }
 }
 
-/// Calls visit(time, action) after each row that was applied to the tracker, until it answers false.
+/// Calls visit(time, action) after each row that was applied to the tracker, until it answers
+/// false.
 template <class Visit>
-prof::Status replay(const Store& store, TimeNs until, const Selection& only, Tracker& tracker, Visit&& visit) {
+prof::Status replay(const Store& store, TimeNs until, const Selection& only, Tracker& tracker,
+                    Visit&& visit) {
   return forEachAllocation(store, until, [&](const Allocation& row, std::uint64_t) {
     if (!only.holdsMemory(row.device, row.thread)) return true;
     apply(row, tracker);
@@ -81,7 +84,8 @@ prof::Status replay(const Store& store, TimeNs until, const Selection& only, Tra
 class Curve {
  public:
   explicit Curve(prof::TimeWindow span)
-      : start_(span.startNs), width_(std::max<TimeNs>(1, (span.endNs - span.startNs) / TimeNs{kCurvePoints} + 1)) {}
+      : start_(span.startNs),
+        width_(std::max<TimeNs>(1, (span.endNs - span.startNs) / TimeNs{kCurvePoints} + 1)) {}
   void add(TimeNs time, std::uint64_t bytes) {
     const TimeNs slot = start_ + (time - start_) / width_ * width_;
     if (points_.empty() || points_.back().timeNs != slot) {
@@ -99,7 +103,8 @@ class Curve {
 };
 
 LiveTensor describe(const Store& store, const Block& block) {
-  return {block.bytes, block.role, store.text(block.tensor), store.text(block.op), block.allocatedNs};
+  return {block.bytes, block.role, store.text(block.tensor), store.text(block.op),
+          block.allocatedNs};
 }
 
 /// Records what is alive at the end of each step, and the greatest use within it.
@@ -110,9 +115,11 @@ class StepMarks {
   }
   /// To be called before the row at `time` is applied; `bytes` is what was alive until then.
   void passTo(TimeNs time, std::uint64_t bytes) {
-    while (stats_.stepEndBytes.size() < steps_.all.size() && steps_.all[stats_.stepEndBytes.size()].endNs <= time) {
+    while (stats_.stepEndBytes.size() < steps_.all.size() &&
+           steps_.all[stats_.stepEndBytes.size()].endNs <= time) {
       stats_.stepEndBytes.push_back(bytes);
-      if (stats_.stepEndBytes.size() < steps_.all.size()) stats_.stepPeakBytes[stats_.stepEndBytes.size()] = bytes;
+      if (stats_.stepEndBytes.size() < steps_.all.size())
+        stats_.stepPeakBytes[stats_.stepEndBytes.size()] = bytes;
     }
   }
   /// The bytes that a step begins with count for it too.
@@ -128,8 +135,8 @@ class StepMarks {
   MemoryStats& stats_;
 };
 
-/// Growth that nearly every steady step adds to and that stays. One-off growth is no leak. Nor is a queue of batches
-/// that fills step by step and empties at once when the device catches up.
+/// Growth that nearly every steady step adds to and that stays. One-off growth is no leak. Nor is a
+/// queue of batches that fills step by step and empties at once when the device catches up.
 std::int64_t leakPerStep(const MemoryStats& stats, const Steps& steps, prof::TimeWindow window) {
   std::vector<std::int64_t> growth;
   std::vector<std::int64_t> levels;
@@ -141,34 +148,37 @@ std::int64_t leakPerStep(const MemoryStats& stats, const Steps& steps, prof::Tim
                      static_cast<std::int64_t>(stats.stepEndBytes[i - 1]));
   }
   if (growth.size() < 3) return 0;
-  const auto rising = std::count_if(growth.begin(), growth.end(), [](std::int64_t g) { return g > 0; });
+  const auto rising =
+      std::count_if(growth.begin(), growth.end(), [](std::int64_t g) { return g > 0; });
   if (rising * 10 < static_cast<std::ptrdiff_t>(growth.size()) * 8) return 0;
   const std::int64_t typical = medianOf(growth);
   // Between the middles of the first and the last third lie two thirds of the steps.
   const std::size_t third = (levels.size() + 2) / 3;
-  const auto first = medianOf({levels.begin(), levels.begin() + static_cast<std::ptrdiff_t>(third)});
+  const auto first =
+      medianOf({levels.begin(), levels.begin() + static_cast<std::ptrdiff_t>(third)});
   const auto last = medianOf({levels.end() - static_cast<std::ptrdiff_t>(third), levels.end()});
   const auto apart = static_cast<std::int64_t>(levels.size() - third);
   return 2 * (last - first) < typical * apart ? 0 : std::max<std::int64_t>(0, typical);
 }
 
-/// Blocks that were allocated in steady steps and are alive when the last of them ends, by operator. Later a program
-/// gives everything back.
+/// Blocks that were allocated in steady steps and are alive when the last of them ends, by
+/// operator. Later a program gives everything back.
 prof::Status findLeaked(const Store& store, const std::vector<Step>& steady, const Selection& only,
                         MemoryStats& stats) {
   if (steady.size() < 3) return {};
   const TimeNs from = steady.front().startNs;
   const TimeNs to = steady[steady.size() - 2].endNs;
   Tracker tracker;
-  const auto status =
-      replay(store, steady.back().endNs, only, tracker, [](TimeNs, MemoryAction, const Tracker&) { return true; });
+  const auto status = replay(store, steady.back().endNs, only, tracker,
+                             [](TimeNs, MemoryAction, const Tracker&) { return true; });
   if (!status) return status;
   std::map<std::pair<prof::StringId, prof::StringId>, Block> byOrigin;
   for (const auto& [key, block] : tracker.live) {
     if (block.allocatedNs < from || block.allocatedNs >= to) continue;
-    Block& sum =
-        byOrigin.try_emplace({block.op, block.tensor}, Block{0, block.allocatedNs, block.tensor, block.op, block.role})
-            .first->second;
+    Block& sum = byOrigin
+                     .try_emplace({block.op, block.tensor},
+                                  Block{0, block.allocatedNs, block.tensor, block.op, block.role})
+                     .first->second;
     sum.bytes += block.bytes;
   }
   for (auto& [origin, block] : byOrigin) {
@@ -183,7 +193,8 @@ prof::Status findLeaked(const Store& store, const std::vector<Step>& steady, con
 /// The memory alive at the peak, and the time when it goes, even after the window.
 class PeakWatch {
  public:
-  /// `isAtStart`: what was alive when the window began is the peak, so no row at its moment makes it.
+  /// `isAtStart`: what was alive when the window began is the peak, so no row at its moment makes
+  /// it.
   PeakWatch(const MemoryStats& stats, bool isAtStart)
       : peakAtNs_(stats.peakAtNs), peakBytes_(stats.peakBytes), isAtStart_(isAtStart) {}
 
@@ -197,7 +208,8 @@ class PeakWatch {
     }
     if (row.action == MemoryAction::Reserve || row.action == MemoryAction::Release) return true;
     // An address handed out again means that its free was not seen.
-    if (tracker_.live.contains({row.device, row.address})) freedNs_.try_emplace({row.device, row.address}, row.timeNs);
+    if (tracker_.live.contains({row.device, row.address}))
+      freedNs_.try_emplace({row.device, row.address}, row.timeNs);
     return freedNs_.size() < tracker_.live.size();
   }
   [[nodiscard]] bool reached() const { return reached_; }
@@ -219,7 +231,8 @@ class PeakWatch {
       life.freedNs = life.freed ? freed->second : 0;
       const std::size_t atPeak = countBy(steps.all, &Step::startNs, peakAtNs_);
       life.stepsOld = atPeak - countBy(steps.all, &Step::startNs, block.allocatedNs);
-      life.stepsAhead = countBy(steps.all, &Step::startNs, life.freed ? life.freedNs : INT64_MAX) - atPeak;
+      life.stepsAhead =
+          countBy(steps.all, &Step::startNs, life.freed ? life.freedNs : INT64_MAX) - atPeak;
       stats.lives.push_back(life);
     }
   }
@@ -248,7 +261,8 @@ void countSegmentCall(MemoryStats& stats, MemoryAction action, bool inSteps) {
 
 std::string_view roleName(MemoryRole role) {
   constexpr std::array<std::string_view, kRoleCount> kNames{
-      "other", "parameter", "gradient", "activation", "optimizer", "input", "workspace", "communication", "cached"};
+      "other", "parameter", "gradient",      "activation", "optimizer",
+      "input", "workspace", "communication", "cached"};
   const auto at = static_cast<std::size_t>(role);
   return at < kNames.size() ? kNames[at] : kNames[0];
 }
@@ -257,8 +271,8 @@ std::string_view roleWords(MemoryRole role) {
   return role == MemoryRole::Other ? "not known" : roleName(role);
 }
 
-prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow window, const Steps& steps,
-                                      const Selection& only) {
+prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow window,
+                                      const Steps& steps, const Selection& only) {
   MemoryStats stats;
   if (store.rows<Allocation>() == 0) return stats;
   stats.present = true;
@@ -282,24 +296,26 @@ prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow windo
   };
   const TimeNs settled = steps.steady().empty() ? window.startNs : steps.steady().front().startNs;
   const StepSpans spans(steps, window);
-  auto status = replay(store, window.endNs, only, tracker, [&](TimeNs time, MemoryAction action, const Tracker& now) {
-    marks.passTo(time, before);
-    if (time >= window.startNs) begin();
-    before = now.bytes;
-    reservedBefore = now.reserved;
-    marks.use(time, now.bytes);
-    if (time < window.startNs) return true;
-    ++stats.allocations;
-    if (isSegmentCall(action) && time >= settled) countSegmentCall(stats, action, spans.hold(time));
-    curve.add(time, now.bytes);
-    stats.peakReservedBytes = std::max(stats.peakReservedBytes, now.reserved);
-    if (now.bytes > stats.peakBytes) {
-      isAtStart = false;
-      stats.peakBytes = now.bytes;
-      stats.peakAtNs = time;
-    }
-    return true;
-  });
+  auto status = replay(store, window.endNs, only, tracker,
+                       [&](TimeNs time, MemoryAction action, const Tracker& now) {
+                         marks.passTo(time, before);
+                         if (time >= window.startNs) begin();
+                         before = now.bytes;
+                         reservedBefore = now.reserved;
+                         marks.use(time, now.bytes);
+                         if (time < window.startNs) return true;
+                         ++stats.allocations;
+                         if (isSegmentCall(action) && time >= settled)
+                           countSegmentCall(stats, action, spans.hold(time));
+                         curve.add(time, now.bytes);
+                         stats.peakReservedBytes = std::max(stats.peakReservedBytes, now.reserved);
+                         if (now.bytes > stats.peakBytes) {
+                           isAtStart = false;
+                           stats.peakBytes = now.bytes;
+                           stats.peakAtNs = time;
+                         }
+                         return true;
+                       });
   if (!status) return status.error();
   begin();
   marks.passTo(window.endNs, before);

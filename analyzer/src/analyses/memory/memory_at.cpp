@@ -68,7 +68,8 @@ class BlockFollower {
     for (const auto& [key, block] : blocks_) {
       prof::addTo(out.bytes, block.bytes);
       prof::addTo(out.byRole[static_cast<std::size_t>(block.role)], block.bytes);
-      out.live.push_back({{block.bytes, block.role, store.text(block.tensor), store.text(block.op), block.allocatedNs},
+      out.live.push_back({{block.bytes, block.role, store.text(block.tensor), store.text(block.op),
+                           block.allocatedNs},
                           key.first,
                           block.freedNs,
                           block.freed});
@@ -102,11 +103,13 @@ prof::Result<MemoryMoment> memoryAt(const Store& store, TimeNs timeNs, const Pro
   BlockFollower follower(timeNs);
   const auto rows = static_cast<double>(std::max<std::uint64_t>(1, store.rows<Allocation>()));
   bool cancelled = false;
-  const prof::Status status = forEachAllocation(store, INT64_MAX, [&](const Allocation& row, std::uint64_t number) {
-    if ((!only || row.device == *only) && !follower.apply(row)) return false;
-    if (number % 4096 == 0) cancelled = progress && !progress(static_cast<double>(number + 1) / rows);
-    return !cancelled;
-  });
+  const prof::Status status =
+      forEachAllocation(store, INT64_MAX, [&](const Allocation& row, std::uint64_t number) {
+        if ((!only || row.device == *only) && !follower.apply(row)) return false;
+        if (number % 4096 == 0)
+          cancelled = progress && !progress(static_cast<double>(number + 1) / rows);
+        return !cancelled;
+      });
   if (!status) return status.error();
   if (cancelled) return prof::Error{"looking at the memory was cancelled"};
   return follower.finish(store);

@@ -96,7 +96,8 @@ class Heap {
       state.largestFreeBytes = std::max(state.largestFreeBytes, size);
     };
     std::uint64_t at = from;
-    for (auto block = blocks_.lower_bound(from); block != blocks_.end() && block->first < to; ++block) {
+    for (auto block = blocks_.lower_bound(from); block != blocks_.end() && block->first < to;
+         ++block) {
       gap(block->first - std::min(block->first, at));
       const std::uint64_t end = std::min(to, block->first + block->second.bytes);
       prof::addTo(state.liveBytes, end - block->first);
@@ -112,19 +113,20 @@ class Heap {
 struct Follower {
   DeviceMemory memory;
   Heap heap;
-  bool hasBegun = false;                 ///< the window has
-  std::uint64_t growthRow = UINT64_MAX;  ///< the reserve that raised the most reserved for the last time
+  bool hasBegun = false;  ///< the window has
+  std::uint64_t growthRow =
+      UINT64_MAX;  ///< the reserve that raised the most reserved for the last time
 };
 
-/// Calls visit(follower, row number, time, action, bytes) before each row of the allocations is applied, and
-/// after(follower, time) afterwards.
+/// Calls visit(follower, row number, time, action, bytes) before each row of the allocations is
+/// applied, and after(follower, time) afterwards.
 template <class Before, class After>
-prof::Status replay(const Store& store, TimeNs until, std::map<DeviceId, Follower>& devices, Before&& before,
-                    After&& after) {
-  return store.scan<&Allocation::timeNs, &Allocation::device, &Allocation::action, &Allocation::role,
-                    &Allocation::address, &Allocation::bytes>(
-      {INT64_MIN, until},
-      [&](std::uint64_t first, auto time, auto device, auto action, auto role, auto address, auto bytes) {
+prof::Status replay(const Store& store, TimeNs until, std::map<DeviceId, Follower>& devices,
+                    Before&& before, After&& after) {
+  return store.scan<&Allocation::timeNs, &Allocation::device, &Allocation::action,
+                    &Allocation::role, &Allocation::address, &Allocation::bytes>(
+      {INT64_MIN, until}, [&](std::uint64_t first, auto time, auto device, auto action, auto role,
+                              auto address, auto bytes) {
         for (std::size_t i = 0; i < time.size(); ++i) {
           if (time[i] >= until) return false;
           Follower& at = devices[device[i]];
@@ -144,7 +146,8 @@ void addPoint(DeviceMemory& memory, const Heap& heap, TimeNs slot, TimeNs time) 
   }
 }
 
-/// The kMostMemories with the highest peaks first, then the others; each part in the order of devices.
+/// The kMostMemories with the highest peaks first, then the others; each part in the order of
+/// devices.
 void orderByUse(std::vector<DeviceMemory>& devices) {
   if (devices.size() <= kMostMemories) return;
   const auto rest = devices.begin() + static_cast<std::ptrdiff_t>(kMostMemories);
@@ -170,7 +173,8 @@ prof::Status computeMemory(Analysis& analysis) {
   if (tables.devices.size() == 1) return {};
   const std::size_t shown = std::min(kMostMemories, tables.devices.size());
   for (const DeviceMemory& device : std::span(tables.devices).first(shown)) {
-    auto stats = memoryStats(store, analysis.window, analysis.steps, Selection::memoryOf(device.device));
+    auto stats =
+        memoryStats(store, analysis.window, analysis.steps, Selection::memoryOf(device.device));
     if (!stats) return stats.error();
     tables.byDevice.push_back(std::move(*stats));
   }
@@ -187,7 +191,8 @@ prof::Result<std::vector<DeviceMemory>> deviceMemory(const Store& store, prof::T
   std::vector<DeviceMemory> out;
   if (store.rows<Allocation>() == 0) return out;
   const TimeNs start = std::max(window.startNs, store.span().startNs);
-  const TimeNs width = std::max<TimeNs>(1, (std::min(window.endNs, store.span().endNs) - start) / kUsePoints + 1);
+  const TimeNs width =
+      std::max<TimeNs>(1, (std::min(window.endNs, store.span().endNs) - start) / kUsePoints + 1);
   std::map<DeviceId, Follower> devices;
   // The memory alive when the window begins counts for it too.
   const auto begin = [&](Follower& at) {
@@ -200,7 +205,8 @@ prof::Result<std::vector<DeviceMemory>> deviceMemory(const Store& store, prof::T
       store, window.endNs, devices,
       [&](Follower& at, std::uint64_t row, TimeNs time, MemoryAction action, std::uint64_t bytes) {
         if (time >= window.startNs) begin(at);
-        if (action == MemoryAction::Reserve && at.heap.reserved + bytes > at.memory.reservedPeakBytes) {
+        if (action == MemoryAction::Reserve &&
+            at.heap.reserved + bytes > at.memory.reservedPeakBytes) {
           at.memory.reservedPeakBytes = at.heap.reserved + bytes;
           at.growthRow = row;
         }

@@ -40,7 +40,9 @@ std::string_view uselessAtPeak(const LiveTensor& tensor, const Step& step) {
     case MemoryRole::Input:
       return old ? "a batch of an earlier step: let go of it when the step ends" : "";
     case MemoryRole::Activation:
-      return old ? "made in an earlier step: something keeps it, such as a list of losses with their graph" : "";
+      return old ? "made in an earlier step: something keeps it, such as a list of losses with "
+                   "their graph"
+                 : "";
     default:
       return "";
   }
@@ -57,14 +59,17 @@ void addBlock(const LiveTensor& tensor, const Step& step,
   edit.origin = originOf(tensor);
   edit.why = why;
   edit.role = tensor.role;
-  edit.allocated = again ? prof::TimeWindow{step.startNs, INT64_MAX} : prof::TimeWindow{INT64_MIN, step.startNs};
+  edit.allocated =
+      again ? prof::TimeWindow{step.startNs, INT64_MAX} : prof::TimeWindow{INT64_MIN, step.startNs};
   prof::addTo(edit.bytes, tensor.bytes);
   ++edit.count;
 }
 
 /// Puts edits that cost nothing first, and those that cost an unknown time last.
 void rank(std::vector<PeakEdit>& edits) {
-  const auto order = [](const PeakEdit& edit) { return edit.costNsPerStep == 0 ? 0 : edit.costNsPerStep > 0 ? 1 : 2; };
+  const auto order = [](const PeakEdit& edit) {
+    return edit.costNsPerStep == 0 ? 0 : edit.costNsPerStep > 0 ? 1 : 2;
+  };
   std::stable_sort(edits.begin(), edits.end(), [&](const PeakEdit& a, const PeakEdit& b) {
     if (order(a) != order(b)) return order(a) < order(b);
     if (order(a) != 1) return a.bytes > b.bytes;
@@ -76,7 +81,8 @@ void rank(std::vector<PeakEdit>& edits) {
 /// Follows memory with every edit made, each by itself.
 class Foresight {
  public:
-  Foresight(const Store& store, prof::TimeWindow window, const Steps& steps, std::span<PeakEdit> edits)
+  Foresight(const Store& store, prof::TimeWindow window, const Steps& steps,
+            std::span<PeakEdit> edits)
       : store_(store), window_(window), edits_(edits), gone_(edits.size()) {
     for (const Step& step : steps.all) starts_.push_back(step.startNs);
     std::sort(starts_.begin(), starts_.end());
@@ -115,7 +121,8 @@ class Foresight {
   };
   using Key = std::pair<prof::DeviceId, std::uint64_t>;
 
-  /// Edits that a block of this kind may belong to: one of each sort at most, since role and origin name them.
+  /// Edits that a block of this kind may belong to: one of each sort at most, since role and origin
+  /// name them.
   Block& kindOf(const Allocation& row) {
     const auto [at, fresh] = kinds_.try_emplace({row.op.value, row.tensor.value, row.role});
     if (!fresh) return at->second;
@@ -161,7 +168,8 @@ class Foresight {
   void endStep() {
     for (const Key& key : ofThisStep_) {
       const auto found = blocks_.find(key);
-      if (found == blocks_.end() || found->second.late == kNoEdit || !late_.insert(key).second) continue;
+      if (found == blocks_.end() || found->second.late == kNoEdit || !late_.insert(key).second)
+        continue;
       gone_[found->second.late] += found->second.bytes;
     }
     ofThisStep_.clear();
@@ -185,7 +193,8 @@ class Foresight {
 prof::Status computePeakEdits(Analysis& analysis) {
   const MemoryTables& tables = analysis.of<MemoryTables>();
   PeakEdits& all = analysis.of<PeakEdits>();
-  const auto find = [&](const MemoryStats& memory, prof::DeviceId device, const Selection& only) -> prof::Status {
+  const auto find = [&](const MemoryStats& memory, prof::DeviceId device,
+                        const Selection& only) -> prof::Status {
     auto edits = peakEdits(memory, analysis.steps, analysis.of<OperatorTables>().byName);
     for (PeakEdit& edit : edits) edit.device = device;
     const auto status = foreseePeaks(*analysis.store, analysis.window, analysis.steps, edits, only);
@@ -195,7 +204,8 @@ prof::Status computePeakEdits(Analysis& analysis) {
   if (tables.byDevice.empty()) return find(tables.all, {}, analysis.scope.only);
   for (std::size_t i = 0; i < tables.byDevice.size(); ++i) {
     const prof::DeviceId device = tables.devices[i].device;
-    if (auto status = find(tables.byDevice[i], device, Selection::memoryOf(device)); !status) return status;
+    if (auto status = find(tables.byDevice[i], device, Selection::memoryOf(device)); !status)
+      return status;
   }
   return {};
 }
@@ -203,11 +213,13 @@ prof::Status computePeakEdits(Analysis& analysis) {
 }  // namespace
 
 bool PeakEdit::concerns(const LiveTensor& tensor) const {
-  return tensor.role == role && tensor.allocatedNs >= allocated.startNs && tensor.allocatedNs < allocated.endNs &&
+  return tensor.role == role && tensor.allocatedNs >= allocated.startNs &&
+         tensor.allocatedNs < allocated.endNs &&
          (kind == PeakEditKind::FreeEarlier || !tensor.op.empty()) && originOf(tensor) == origin;
 }
 
-std::vector<PeakEdit> peakEdits(const MemoryStats& memory, const Steps& steps, std::span<const OperatorRow> operators) {
+std::vector<PeakEdit> peakEdits(const MemoryStats& memory, const Steps& steps,
+                                std::span<const OperatorRow> operators) {
   const auto around = std::find_if(steps.all.begin(), steps.all.end(), [&](const Step& step) {
     return step.startNs <= memory.peakAtNs && memory.peakAtNs <= step.endNs;
   });
@@ -222,9 +234,10 @@ std::vector<PeakEdit> peakEdits(const MemoryStats& memory, const Steps& steps, s
     if (edit.kind == PeakEditKind::Recompute) {
       const auto row = byName.find(edit.origin);
       const bool timed = row != byName.end() && row->second->count > 0 && row->second->deviceNs > 0;
-      edit.costNsPerStep = timed ? prof::productOf(row->second->deviceNs, static_cast<std::int64_t>(edit.count)) /
-                                       static_cast<std::int64_t>(row->second->count)
-                                 : -1;
+      edit.costNsPerStep =
+          timed ? prof::productOf(row->second->deviceNs, static_cast<std::int64_t>(edit.count)) /
+                      static_cast<std::int64_t>(row->second->count)
+                : -1;
     }
     out.push_back(std::move(edit));
   }
@@ -232,15 +245,16 @@ std::vector<PeakEdit> peakEdits(const MemoryStats& memory, const Steps& steps, s
   return out;
 }
 
-prof::Status foreseePeaks(const Store& store, prof::TimeWindow window, const Steps& steps, std::span<PeakEdit> edits,
-                          const Selection& only) {
+prof::Status foreseePeaks(const Store& store, prof::TimeWindow window, const Steps& steps,
+                          std::span<PeakEdit> edits, const Selection& only) {
   if (edits.empty()) return {};
   for (PeakEdit& edit : edits) edit.peakAfterBytes = 0;
   Foresight foresight(store, window, steps, edits);
-  const auto status = forEachAllocation(store, window.endNs, [&](const Allocation& row, std::uint64_t) {
-    if (only.holdsMemory(row.device, row.thread)) foresight.apply(row);
-    return true;
-  });
+  const auto status =
+      forEachAllocation(store, window.endNs, [&](const Allocation& row, std::uint64_t) {
+        if (only.holdsMemory(row.device, row.thread)) foresight.apply(row);
+        return true;
+      });
   foresight.begin();
   return status;
 }

@@ -28,7 +28,8 @@ prof::DeviceId deviceOf(const Timeline& timeline, prof::QueueId queue) {
 std::unordered_map<prof::DeviceId, IntervalSet> computing(const Timeline& timeline) {
   std::unordered_map<prof::DeviceId, IntervalSet> out;
   for (const DeviceSpan& span : timeline.device) {
-    if (span.work == Work::Compute) out[deviceOf(timeline, span.queue)].add({span.startNs, span.endNs});
+    if (span.work == Work::Compute)
+      out[deviceOf(timeline, span.queue)].add({span.startNs, span.endNs});
   }
   for (auto& [device, intervals] : out) intervals.join();
   return out;
@@ -77,17 +78,20 @@ void addCollective(CollectiveRow& a, const CollectiveRow& b) {
 
 }  // namespace
 
-CommunicationStats communicationStats(const Store& store, const Timeline& timeline, prof::TimeWindow window,
-                                      const RecordedCosts* costs) {
+CommunicationStats communicationStats(const Store& store, const Timeline& timeline,
+                                      prof::TimeWindow window, const RecordedCosts* costs) {
   CommunicationStats stats;
   const auto busy = computing(timeline);
   const Listed listed(store, window);
   std::map<std::pair<prof::StringId, std::string_view>, CollectiveRow> rows;
   for (const DeviceSpan& span : timeline.device) {
-    if (span.work != Work::Communication || span.startNs < window.startNs || span.startNs >= window.endNs) continue;
+    if (span.work != Work::Communication || span.startNs < window.startNs ||
+        span.startNs >= window.endNs)
+      continue;
     const std::int64_t dur = span.endNs - span.startNs;
     const auto found = busy.find(deviceOf(timeline, span.queue));
-    const std::int64_t hidden = found == busy.end() ? 0 : found->second.coveredNs({span.startNs, span.endNs});
+    const std::int64_t hidden =
+        found == busy.end() ? 0 : found->second.coveredNs({span.startNs, span.endNs});
     const Collective* one = listed.find(span);
     const Communicator* among = one == nullptr ? nullptr : &listed.list.communicatorOf(*one);
     CollectiveRow& row = rows[{span.name, among == nullptr ? std::string_view() : among->name}];
@@ -100,7 +104,8 @@ CommunicationStats communicationStats(const Store& store, const Timeline& timeli
     prof::addTo(stats.totalNs, dur);
     prof::addTo(stats.exposedNs, dur - hidden);
     if (costs == nullptr) continue;
-    const std::int64_t band = costs->within(deviceOf(timeline, span.queue), span.startNs, span.endNs);
+    const std::int64_t band =
+        costs->within(deviceOf(timeline, span.queue), span.startNs, span.endNs);
     prof::addTo(row.recordingNs, band);
     prof::addTo(stats.recordingNs, band);
   }
@@ -114,16 +119,19 @@ CommunicationStats communicationStats(const Store& store, const Timeline& timeli
 }
 
 void sortCollectives(std::vector<CollectiveRow>& collectives) {
-  std::sort(collectives.begin(), collectives.end(), [](const CollectiveRow& a, const CollectiveRow& b) {
-    return std::tie(b.exposedNs, a.name, a.communicator) < std::tie(a.exposedNs, b.name, b.communicator);
-  });
+  std::sort(collectives.begin(), collectives.end(),
+            [](const CollectiveRow& a, const CollectiveRow& b) {
+              return std::tie(b.exposedNs, a.name, a.communicator) <
+                     std::tie(a.exposedNs, b.name, b.communicator);
+            });
 }
 
 namespace of_communication {
 namespace {
 
 void add(Analysis& analysis, const TraceChunk& chunk) {
-  CommunicationStats more = communicationStats(*analysis.store, chunk.timeline, chunk.window, &chunk.costs);
+  CommunicationStats more =
+      communicationStats(*analysis.store, chunk.timeline, chunk.window, &chunk.costs);
   CommunicationStats& sum = analysis.of<CommunicationStats>();
   prof::addTo(sum.totalNs, more.totalNs);
   prof::addTo(sum.exposedNs, more.exposedNs);

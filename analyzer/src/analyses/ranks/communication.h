@@ -19,8 +19,9 @@ struct CollectiveRow {
   std::uint32_t ranks = 0;   ///< of the communicator; 0 where the trace lacks it
   std::uint64_t count = 0;
   std::uint64_t calls = 0;  ///< that the kernels carried out; 0 where the trace lacks it
-  /// Three sizes: what the ranks of this trace put in, the whole buffers, and what had to cross the ranks' links
-  /// (volumeOfInput()). Beside each stands the time of the kernels whose size is known; 0 where the trace has none.
+  /// Three sizes: what the ranks of this trace put in, the whole buffers, and what had to cross the
+  /// ranks' links (volumeOfInput()). Beside each stands the time of the kernels whose size is
+  /// known; 0 where the trace has none.
   std::uint64_t bytes = 0;
   std::int64_t bytesNs = 0;
   std::uint64_t algorithmBytes = 0;
@@ -39,7 +40,8 @@ struct CommunicationStats {
   std::int64_t recordingNs = 0;
   std::vector<CollectiveRow> collectives;
 };
-CommunicationStats communicationStats(const Store& store, const Timeline& timeline, prof::TimeWindow window,
+CommunicationStats communicationStats(const Store& store, const Timeline& timeline,
+                                      prof::TimeWindow window,
                                       const RecordedCosts* costs = nullptr);
 
 }  // namespace lacuna::analyzer

@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::size_t kLatestKept = 20;
 
-/// Time that any of several windows covers. Collectives of one rank may wait side by side, and are over together.
+/// Time that any of several windows covers. Collectives of one rank may wait side by side, and are
+/// over together.
 class Windows {
  public:
   void add(prof::TimeNs fromNs, std::int64_t durNs) {
@@ -48,15 +49,17 @@ struct Waits {
 };
 
 /// The same collective as its ranks saw it.
-void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, std::map<std::int32_t, RankRow>& rows,
-             std::map<std::int32_t, Waits>& waits) {
+void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats,
+             std::map<std::int32_t, RankRow>& rows, std::map<std::int32_t, Waits>& waits) {
   std::vector<const CollectiveCall*> byStart = calls;
   std::ranges::stable_sort(byStart, {}, &CollectiveCall::startNs);
   // The first in the list of those that enter last.
   const CollectiveCall* last =
       *std::ranges::lower_bound(byStart, byStart.back()->startNs, {}, &CollectiveCall::startNs);
   // A rank that leaves before the last one enters, as a send that is buffered may, waits no longer.
-  const auto waitOf = [&](const CollectiveCall* call) { return std::min(last->startNs, call->endNs) - call->startNs; };
+  const auto waitOf = [&](const CollectiveCall* call) {
+    return std::min(last->startNs, call->endNs) - call->startNs;
+  };
   // The earlier of two middle ones: of two ranks, the one that was not late.
   const CollectiveCall* middle = byStart[(byStart.size() - 1) / 2];
   for (const CollectiveCall* call : calls) {
@@ -75,11 +78,14 @@ void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, 
   for (const CollectiveCall* call : byStart) next = call == last ? next : call;
   if (last->inSteps) late.stepHeldUp.add(middle->startNs, waitOf(middle));
   if (last->inSteps && next != nullptr)
-    late.stepAlone.add(std::max(next->startNs, middle->startNs), std::min(waitOf(next), waitOf(middle)));
-  stats.latest.push_back({middle->startNs, middle->startNs + waitOf(middle), last->rank, last->device, last->queue});
+    late.stepAlone.add(std::max(next->startNs, middle->startNs),
+                       std::min(waitOf(next), waitOf(middle)));
+  stats.latest.push_back(
+      {middle->startNs, middle->startNs + waitOf(middle), last->rank, last->device, last->queue});
 }
 
-/// A rank's own cost of recording is in its devices' ledgers. While it waits for another rank, that one's cost counts.
+/// A rank's own cost of recording is in its devices' ledgers. While it waits for another rank, that
+/// one's cost counts.
 void bandRanks(RankStats& ranks, const std::vector<DeviceAccount>& devices) {
   std::unordered_map<std::int32_t, Ledger> costs;
   for (const DeviceAccount& device : devices) costs[device.rank] += device.bands;
@@ -104,7 +110,8 @@ double RankStats::waitShare() const {
     prof::addTo(wait, row.waitNs);
     prof::addTo(transfer, row.transferNs);
   }
-  return wait + transfer == 0 ? 0 : static_cast<double>(wait) / static_cast<double>(wait + transfer);
+  return wait + transfer == 0 ? 0
+                              : static_cast<double>(wait) / static_cast<double>(wait + transfer);
 }
 
 RankStats rankStats(std::vector<CollectiveCall> calls) {
@@ -122,8 +129,9 @@ RankStats rankStats(std::vector<CollectiveCall> calls) {
   if (rows.size() < 2) return stats;
   for (const auto& [group, ranks] : groups) {
     const std::size_t count = ranks.begin()->second.size();
-    const bool even = ranks.size() > 1 &&
-                      std::all_of(ranks.begin(), ranks.end(), [&](const auto& r) { return r.second.size() == count; });
+    const bool even =
+        ranks.size() > 1 && std::all_of(ranks.begin(), ranks.end(),
+                                        [&](const auto& r) { return r.second.size() == count; });
     for (const auto& [rank, list] : ranks) stats.unmatched += even ? 0 : list.size();
     for (std::size_t k = 0; even && k < count; ++k) {
       std::vector<const CollectiveCall*> same;
@@ -131,8 +139,9 @@ RankStats rankStats(std::vector<CollectiveCall> calls) {
       account(same, stats, rows, waits);
     }
   }
-  std::sort(stats.latest.begin(), stats.latest.end(),
-            [](const LateEntry& a, const LateEntry& b) { return a.toNs - a.fromNs > b.toNs - b.fromNs; });
+  std::sort(stats.latest.begin(), stats.latest.end(), [](const LateEntry& a, const LateEntry& b) {
+    return a.toNs - a.fromNs > b.toNs - b.fromNs;
+  });
   if (stats.latest.size() > kLatestKept) stats.latest.resize(kLatestKept);
   for (auto& [rank, row] : rows) {
     Waits& of = waits[rank];
@@ -145,8 +154,8 @@ RankStats rankStats(std::vector<CollectiveCall> calls) {
   return stats;
 }
 
-prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, std::span<const DeviceAccount> devices,
-                                  const StepSpans& steps) {
+prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window,
+                                  std::span<const DeviceAccount> devices, const StepSpans& steps) {
   std::unordered_map<prof::QueueId, const DeviceAccount*> deviceOf;
   for (const DeviceAccount& device : devices) {
     for (const QueueAccount& queue : device.queues) {
@@ -164,8 +173,9 @@ prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, s
     std::string group(store.text(one.name));
     const Communicator& among = found->communicatorOf(one);
     group.append(1, '\n').append(among.group).append(1, '\n').append(among.name);
-    calls.push_back({one.startNs, one.endNs, device->second->rank, *groups.insert(std::move(group)).first,
-                     steps.hold(one.startNs), device->second->id, one.queue});
+    calls.push_back({one.startNs, one.endNs, device->second->rank,
+                     *groups.insert(std::move(group)).first, steps.hold(one.startNs),
+                     device->second->id, one.queue});
   }
   RankStats stats = rankStats(std::move(calls));
   std::int64_t most = 0, sum = 0;
@@ -179,7 +189,9 @@ prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, s
     prof::addTo(sum, row.computeNs);
   }
   if (sum > 0)
-    stats.imbalance = static_cast<double>(most) * static_cast<double>(stats.rows.size()) / static_cast<double>(sum) - 1;
+    stats.imbalance = static_cast<double>(most) * static_cast<double>(stats.rows.size()) /
+                          static_cast<double>(sum) -
+                      1;
   return stats;
 }
 

@@ -8,7 +8,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// From which share of a step on something is moderate, and high. Input is spread over more of a step as a rule.
+/// From which share of a step on something is moderate, and high. Input is spread over more of a
+/// step as a rule.
 struct Limits {
   double moderate, high;
 };
@@ -41,7 +42,8 @@ Tier tierOf(BoundBy bound, double share) {
 }  // namespace
 
 std::string_view boundName(BoundBy bound) {
-  constexpr std::string_view kNames[]{"device", "input", "host", "communication", "copy", "other", "nothing"};
+  constexpr std::string_view kNames[]{"device", "input", "host",   "communication",
+                                      "copy",   "other", "nothing"};
   return kNames[static_cast<std::size_t>(bound)];
 }
 
@@ -53,7 +55,8 @@ std::string_view tierName(Tier tier) {
 Bottleneck bottleneckOf(const Ledger& step) {
   Bottleneck out;
   for (std::size_t i = 0; i < kCauseCount; ++i)
-    prof::addTo(out.shares[static_cast<std::size_t>(boundOf(static_cast<Cause>(i)))].nsPerStep, step.ns[i]);
+    prof::addTo(out.shares[static_cast<std::size_t>(boundOf(static_cast<Cause>(i)))].nsPerStep,
+                step.ns[i]);
   const auto allNs = static_cast<double>(std::max<std::int64_t>(1, step.totalNs()));
   out.by = BoundBy::Device;
   for (std::size_t i = 0; i < kBoundCount; ++i) {
@@ -72,7 +75,8 @@ namespace of_bottleneck {
 namespace {
 
 prof::Status compute(Analysis& analysis) {
-  if (!analysis.devices.empty()) analysis.of<Bottleneck>() = bottleneckOf(analysis.meanStepLedger());
+  if (!analysis.devices.empty())
+    analysis.of<Bottleneck>() = bottleneckOf(analysis.meanStepLedger());
   return {};
 }
 

@@ -8,7 +8,8 @@
 
 #include "lacuna/analyzer/ledger.h"
 
-/// The bound on a step, in the tiers that input pipelines are judged by. docs/analyses/bottleneck.md.
+/// The bound on a step, in the tiers that input pipelines are judged by.
+/// docs/analyses/bottleneck.md.
 namespace lacuna::analyzer {
 
 enum class BoundBy : std::uint8_t {
@@ -37,7 +38,9 @@ struct BoundShare {
 struct Bottleneck {
   BoundBy by = BoundBy::Nothing;
   std::array<BoundShare, kBoundCount> shares{};  ///< by BoundBy; they sum to one
-  [[nodiscard]] const BoundShare& operator[](BoundBy bound) const { return shares[static_cast<std::size_t>(bound)]; }
+  [[nodiscard]] const BoundShare& operator[](BoundBy bound) const {
+    return shares[static_cast<std::size_t>(bound)];
+  }
 };
 /// Judges a step of devices that did some work.
 Bottleneck bottleneckOf(const Ledger& step);

@@ -24,13 +24,15 @@ prof::TimeWindow widened(const Store& store, prof::TimeWindow window, prof::Time
           span.endNs + 1 - window.endNs <= margin ? span.endNs + 1 : window.endNs + margin};
 }
 
-prof::Status forEachChunk(const Store& store, prof::TimeWindow window,
-                          const std::function<prof::Status(const Timeline&, prof::TimeWindow)>& visit) {
+prof::Status forEachChunk(
+    const Store& store, prof::TimeWindow window,
+    const std::function<prof::Status(const Timeline&, prof::TimeWindow)>& visit) {
   const prof::TimeWindow span = store.span();
   const prof::TimeNs from = std::max(window.startNs, span.startNs);
   const prof::TimeNs to = std::min(window.endNs, span.endNs + 1);
   if (from >= to) return {};
-  const double share = static_cast<double>(to - from) / static_cast<double>(span.endNs + 1 - span.startNs);
+  const double share =
+      static_cast<double>(to - from) / static_cast<double>(span.endNs + 1 - span.startNs);
   const auto rows = static_cast<std::uint64_t>(share * static_cast<double>(timelineRows(store)));
   const auto chunks = static_cast<prof::TimeNs>(rows / kChunkRows + 1);
   const prof::TimeNs width = (to - from) / chunks + 1;

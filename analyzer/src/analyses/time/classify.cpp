@@ -15,27 +15,31 @@ namespace lacuna::analyzer {
 namespace {
 
 bool startsWithAny(std::string_view text, std::initializer_list<std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return text.starts_with(part); });
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return text.starts_with(part); });
 }
 
 bool isLoaderWait(std::string_view category, std::string_view name) {
   if (name.starts_with("enumerate(dataloader)#")) return true;
-  // TorchRec's range of this name waits for nothing: it makes the compute queue wait for the one that copies.
+  // TorchRec's range of this name waits for nothing: it makes the compute queue wait for the one
+  // that copies.
   if (name.starts_with("## wait_for_batch")) return false;
   if (category == "loader") {
     const bool isChange = std::ranges::find(kLoaderChanges, name) != kLoaderChanges.end();
     return isChange || name == "wait" || containsAny(name, {"next batch", "get_batch"});
   }
-  return containsAny(
-      name, {"loader.wait", "loader wait", "dataloader.__next__", "wait_for_batch", "data_wait", "wait_for_data"});
+  return containsAny(name, {"loader.wait", "loader wait", "dataloader.__next__", "wait_for_batch",
+                            "data_wait", "wait_for_data"});
 }
 
 bool isOperator(std::string_view domain, std::string_view category, std::string_view name) {
-  if (category == "cpu_op" || category == "operator" || category == "op" || category == "forward_op" ||
-      category == "backward_op") {
+  if (category == "cpu_op" || category == "operator" || category == "op" ||
+      category == "forward_op" || category == "backward_op") {
     return true;
   }
-  if (containsAny(domain, {"cublas", "cudnn", "cusparse", "cusolver", "cufft", "nccl", "cub", "thrust"})) return true;
+  if (containsAny(domain,
+                  {"cublas", "cudnn", "cusparse", "cusolver", "cufft", "nccl", "cub", "thrust"}))
+    return true;
   return startsWithAny(name, {"aten::", "autograd::", "torch::", "c10d::", "nccl:", "prims::"});
 }
 
@@ -66,7 +70,8 @@ Activity classifyRange(std::string_view domain, std::string_view category, std::
   if (isStepMarker(category, name)) return Activity::Annotation;
   const std::string lowerName = lowered(name);
   const std::string lowerCategory = lowered(category);
-  // Its queue's rows have it. On the thread that asked for it, it lies within the operator of the same name.
+  // Its queue's rows have it. On the thread that asked for it, it lies within the operator of the
+  // same name.
   if (domain == "lacuna.rt" && lowerCategory == "execution") return Activity::None;
   if (lowerCategory == "profiler" || lowerCategory == "overhead") return Activity::Profiler;
   if (lowerCategory == "sync" || lowerCategory == "synchronisation") return Activity::Sync;
@@ -91,7 +96,8 @@ Work classifyKernel(std::string_view name) {
 
 Activity NameClasses::ofRange(prof::StringId domain, prof::StringId category, prof::StringId name) {
   const auto [entry, isNew] = ranges_.try_emplace(RangeKey{domain, category, name}, Activity::None);
-  if (isNew) entry->second = classifyRange(store_.text(domain), store_.text(category), store_.text(name));
+  if (isNew)
+    entry->second = classifyRange(store_.text(domain), store_.text(category), store_.text(name));
   return entry->second;
 }
 

@@ -30,7 +30,8 @@ class FlameBuilder {
     const StringId common = merged(category, name);
     const std::uint32_t node = child(parent, common, {});
     stack.push_back({end, node});
-    const TimeNs inside = std::max<TimeNs>(0, std::min(end, window_.endNs) - std::max(start, window_.startNs));
+    const TimeNs inside =
+        std::max<TimeNs>(0, std::min(end, window_.endNs) - std::max(start, window_.startNs));
     FlameNode& at = graph_.nodes[node];
     at.mergesSteps = at.mergesSteps || common != name;
     ++at.count;
@@ -42,13 +43,15 @@ class FlameBuilder {
   FlameGraph finish() {
     for (const std::uint32_t thread : std::vector<std::uint32_t>(graph_.nodes[0].children)) {
       FlameNode& node = graph_.nodes[thread];
-      for (const std::uint32_t c : node.children) prof::addTo(node.totalNs, graph_.nodes[c].totalNs);
+      for (const std::uint32_t c : node.children)
+        prof::addTo(node.totalNs, graph_.nodes[c].totalNs);
       prof::addTo(graph_.nodes[0].totalNs, node.totalNs);
     }
     for (FlameNode& node : graph_.nodes) {
       std::sort(node.children.begin(), node.children.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return graph_.nodes[a].totalNs != graph_.nodes[b].totalNs ? graph_.nodes[a].totalNs > graph_.nodes[b].totalNs
-                                                                  : a < b;
+        return graph_.nodes[a].totalNs != graph_.nodes[b].totalNs
+                   ? graph_.nodes[a].totalNs > graph_.nodes[b].totalNs
+                   : a < b;
       });
       graph_.deepest = std::max(graph_.deepest, node.depth);
     }
@@ -69,7 +72,8 @@ class FlameBuilder {
 
   std::uint32_t child(std::uint32_t parent, StringId name, ThreadId thread) {
     const std::uint64_t key = std::uint64_t{parent} << 32 | (thread ? thread.value : name.value);
-    const auto [found, isNew] = children_.try_emplace(key, static_cast<std::uint32_t>(graph_.nodes.size()));
+    const auto [found, isNew] =
+        children_.try_emplace(key, static_cast<std::uint32_t>(graph_.nodes.size()));
     if (isNew) {
       FlameNode node;
       node.name = name;
@@ -84,7 +88,8 @@ class FlameBuilder {
 
   /// "step 12" and "step 13" are one thing.
   StringId merged(StringId category, StringId name) {
-    const auto [found, isNew] = merged_.try_emplace(std::uint64_t{category.value} << 32 | name.value, name);
+    const auto [found, isNew] =
+        merged_.try_emplace(std::uint64_t{category.value} << 32 | name.value, name);
     if (isNew && isStepMarker(store_.text(category), store_.text(name))) {
       if (!step_) step_ = name;
       found->second = step_;
@@ -104,7 +109,8 @@ class FlameBuilder {
 
 }  // namespace
 
-prof::Result<FlameGraph> flameGraph(const Store& store, prof::TimeWindow window, const Progress& progress) {
+prof::Result<FlameGraph> flameGraph(const Store& store, prof::TimeWindow window,
+                                    const Progress& progress) {
   using R = prof::Range;
   FlameBuilder builder(store, window);
   const RecordingSpans spans(store);
@@ -112,8 +118,8 @@ prof::Result<FlameGraph> flameGraph(const Store& store, prof::TimeWindow window,
   bool cancelled = false;
   const prof::Status status =
       store.scan<&R::startNs, &R::durNs, &R::thread, &R::queue, &R::kind, &R::category, &R::name>(
-          window, [&](std::uint64_t first, auto start, auto length, auto thread, auto queue, auto kind, auto category,
-                      auto name) {
+          window, [&](std::uint64_t first, auto start, auto length, auto thread, auto queue,
+                      auto kind, auto category, auto name) {
             for (std::size_t i = 0; i < start.size(); ++i) {
               if (!thread[i] || queue[i] || kind[i] != prof::RangeKind::PushPop) continue;
               if (spans.has(category[i], name[i])) continue;

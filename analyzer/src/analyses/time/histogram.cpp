@@ -25,7 +25,8 @@ std::vector<std::int64_t> lengthsOf(const TrackSet& tracks, TrackKind kind, prof
           if (lane.name(i) == name) lengths.push_back(lane.durNs(i));
         }
       }
-      if (progress && !progress(static_cast<double>(g) / static_cast<double>(tracks.groups.size()))) return lengths;
+      if (progress && !progress(static_cast<double>(g) / static_cast<double>(tracks.groups.size())))
+        return lengths;
     }
   }
   return lengths;
@@ -35,11 +36,12 @@ std::vector<std::int64_t> lengthsOf(const TrackSet& tracks, TrackKind kind, prof
 
 double DurationHistogram::bucketStartNs(std::size_t i) const {
   const double low = logOf(shortestNs);
-  return std::exp(low + (logOf(longestNs) - low) * static_cast<double>(i) / static_cast<double>(counts.size()));
+  return std::exp(low + (logOf(longestNs) - low) * static_cast<double>(i) /
+                            static_cast<double>(counts.size()));
 }
 
-DurationHistogram durationHistogram(const TrackSet& tracks, TrackKind kind, prof::StringId name, std::size_t buckets,
-                                    const Progress& progress) {
+DurationHistogram durationHistogram(const TrackSet& tracks, TrackKind kind, prof::StringId name,
+                                    std::size_t buckets, const Progress& progress) {
   DurationHistogram out;
   std::vector<std::int64_t> lengths = lengthsOf(tracks, kind, name, progress);
   if (lengths.empty() || buckets == 0) return out;

@@ -11,12 +11,13 @@
 
 namespace lacuna::analyzer {
 
-/// Intervals of time. Questions may be asked once join() has made them disjoint and put them in order.
+/// Intervals of time. Questions may be asked once join() has made them disjoint and put them in
+/// order.
 class IntervalSet {
  public:
   void add(prof::TimeWindow interval) {
-    const bool goesOn =
-        !list_.empty() && list_.back().startNs <= interval.startNs && interval.startNs <= list_.back().endNs;
+    const bool goesOn = !list_.empty() && list_.back().startNs <= interval.startNs &&
+                        interval.startNs <= list_.back().endNs;
     if (!goesOn) return list_.push_back(interval);
     list_.back().endNs = std::max(list_.back().endNs, interval.endNs);
   }
@@ -36,17 +37,20 @@ class IntervalSet {
   [[nodiscard]] bool empty() const { return list_.empty(); }
   /// True when an interval holds this moment. Its end is no part of it.
   [[nodiscard]] bool covers(prof::TimeNs at) const {
-    const auto it = std::ranges::partition_point(list_, [&](const auto& one) { return one.endNs <= at; });
+    const auto it =
+        std::ranges::partition_point(list_, [&](const auto& one) { return one.endNs <= at; });
     return it != list_.end() && it->startNs <= at;
   }
   /// The same where its end is a part of it.
   [[nodiscard]] bool touches(prof::TimeNs at) const {
-    const auto it = std::ranges::partition_point(list_, [&](const auto& one) { return one.endNs < at; });
+    const auto it =
+        std::ranges::partition_point(list_, [&](const auto& one) { return one.endNs < at; });
     return it != list_.end() && it->startNs <= at;
   }
   /// Time of the window that the intervals cover.
   [[nodiscard]] std::int64_t coveredNs(prof::TimeWindow window) const {
-    auto it = std::ranges::partition_point(list_, [&](const auto& one) { return one.endNs <= window.startNs; });
+    auto it = std::ranges::partition_point(
+        list_, [&](const auto& one) { return one.endNs <= window.startNs; });
     std::int64_t sum = 0;
     for (; it != list_.end() && it->startNs < window.endNs; ++it)
       prof::addTo(sum, std::min(window.endNs, it->endNs) - std::max(window.startNs, it->startNs));

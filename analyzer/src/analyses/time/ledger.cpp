@@ -70,7 +70,8 @@ Cause causeOf(Activity activity) {
 }
 
 Cause causeOf(Work work) {
-  constexpr std::array kCauses{Cause::Compute, Cause::ExposedCommunication, Cause::ExposedCopy, Cause::Unknown};
+  constexpr std::array kCauses{Cause::Compute, Cause::ExposedCommunication, Cause::ExposedCopy,
+                               Cause::Unknown};
   return kCauses[static_cast<std::size_t>(work)];
 }
 
@@ -131,7 +132,8 @@ std::int64_t Ledger::totalNs() const {
 }
 
 std::int64_t Ledger::busyNs() const {
-  return (*this)[Cause::Compute] + (*this)[Cause::ExposedCommunication] + (*this)[Cause::ExposedCopy];
+  return (*this)[Cause::Compute] + (*this)[Cause::ExposedCommunication] +
+         (*this)[Cause::ExposedCopy];
 }
 
 Ledger& Ledger::operator+=(const Ledger& other) {
@@ -167,12 +169,15 @@ struct LedgerAccountant::Impl {
     const auto found = timeline.topology.deviceOfQueue.find(queue);
     return found == timeline.topology.deviceOfQueue.end() ? DeviceId() : found->second;
   }
-  void splitIdle(const LedgerScope& scope, TimeNs from, TimeNs to, const DeviceSpan* ender, Joiner& out) const;
+  void splitIdle(const LedgerScope& scope, TimeNs from, TimeNs to, const DeviceSpan* ender,
+                 Joiner& out) const;
   void walkThread(ThreadId thread, ProcessId process, TimeNs from, TimeNs to, Joiner& out) const;
-  void walkProcess(ProcessId process, TimeNs from, TimeNs to, const HostPiece* annotation, Joiner& out) const;
+  void walkProcess(ProcessId process, TimeNs from, TimeNs to, const HostPiece* annotation,
+                   Joiner& out) const;
   void emitNothing(ProcessId process, TimeNs from, TimeNs to, Joiner& out) const;
   void emitPiece(const HostPiece& piece, TimeNs from, TimeNs to, int depth, Joiner& out) const;
-  [[nodiscard]] TimeNs dependencyEnd(const LedgerScope& scope, const DeviceSpan& ender, TimeNs from, TimeNs to) const;
+  [[nodiscard]] TimeNs dependencyEnd(const LedgerScope& scope, const DeviceSpan& ender, TimeNs from,
+                                     TimeNs to) const;
 };
 
 void LedgerAccountant::Impl::buildProfiles() {
@@ -185,7 +190,8 @@ void LedgerAccountant::Impl::buildProfiles() {
   std::unordered_map<ProcessId, std::vector<const HostSpan*>> ofProcess;
   for (const HostSpan* span : sorted) {
     ofThread[span->thread].push_back(span);
-    if (launches.isLaunching(span->thread)) ofProcess[launches.processOf(span->thread)].push_back(span);
+    if (launches.isLaunching(span->thread))
+      ofProcess[launches.processOf(span->thread)].push_back(span);
   }
   const auto finish = [&](std::vector<const HostSpan*>& spans) {
     if (!everywhere.empty()) {
@@ -211,28 +217,35 @@ void LedgerAccountant::Impl::buildDevices() {
   }
   for (const QueueWait& wait : timeline.waits) waitsOfQueue[wait.queue].push_back(wait);
   for (auto& [queue, waits] : waitsOfQueue) {
-    std::sort(waits.begin(), waits.end(), [](const QueueWait& a, const QueueWait& b) { return a.endNs < b.endNs; });
+    std::sort(waits.begin(), waits.end(),
+              [](const QueueWait& a, const QueueWait& b) { return a.endNs < b.endNs; });
   }
 }
 
-/// A stretch in which work may have run ends an idle stretch as work does: its launch shows who was waited for.
+/// A stretch in which work may have run ends an idle stretch as work does: its launch shows who was
+/// waited for.
 void LedgerAccountant::Impl::addUnrecorded(std::span<const DeviceSpan> unrecorded) {
   for (const DeviceSpan& span : unrecorded) {
     for (auto* spans : {&spansOfQueue[span.queue], &spansOfDevice[deviceOf(span.queue)]}) {
-      spans->insert(std::ranges::upper_bound(*spans, span.startNs, {}, &DeviceSpan::startNs), &span);
+      spans->insert(std::ranges::upper_bound(*spans, span.startNs, {}, &DeviceSpan::startNs),
+                    &span);
     }
   }
 }
 
-void LedgerAccountant::Impl::emitPiece(const HostPiece& piece, TimeNs from, TimeNs to, int depth, Joiner& out) const {
-  const auto emitSelf = [&](TimeNs a, TimeNs b) { out.add({a, b, causeOf(piece.activity), piece.name, piece.thread}); };
+void LedgerAccountant::Impl::emitPiece(const HostPiece& piece, TimeNs from, TimeNs to, int depth,
+                                       Joiner& out) const {
+  const auto emitSelf = [&](TimeNs a, TimeNs b) {
+    out.add({a, b, causeOf(piece.activity), piece.name, piece.thread});
+  };
   const auto waker = profiles.find(piece.wokenBy);
   if (piece.activity != Activity::OffCpu || waker == profiles.end() || depth >= kWakeChain) {
     emitSelf(from, to);
     return;
   }
   TimeNs t = from;
-  for (auto it = pieceAt(waker->second, from); it != waker->second.end() && it->startNs < to && t < to; ++it) {
+  for (auto it = pieceAt(waker->second, from);
+       it != waker->second.end() && it->startNs < to && t < to; ++it) {
     if (it->activity <= Activity::Annotation) continue;
     emitSelf(t, std::max(t, it->startNs));
     const TimeNs a = std::max(t, it->startNs);
@@ -244,12 +257,13 @@ void LedgerAccountant::Impl::emitPiece(const HostPiece& piece, TimeNs from, Time
 }
 
 /// Nothing was recorded there.
-void LedgerAccountant::Impl::emitNothing(ProcessId process, TimeNs from, TimeNs to, Joiner& out) const {
+void LedgerAccountant::Impl::emitNothing(ProcessId process, TimeNs from, TimeNs to,
+                                         Joiner& out) const {
   TimeNs t = from;
   if (process == pauses.process) {
     const auto& windows = pauses.windows;
-    auto it =
-        std::partition_point(windows.begin(), windows.end(), [&](const TimeWindow& w) { return w.endNs <= from; });
+    auto it = std::partition_point(windows.begin(), windows.end(),
+                                   [&](const TimeWindow& w) { return w.endNs <= from; });
     for (; it != windows.end() && it->startNs < to; ++it) {
       const TimeNs a = std::max(t, it->startNs), b = std::min(to, it->endNs);
       out.add({t, a, Cause::Unknown, {}, {}});
@@ -260,8 +274,8 @@ void LedgerAccountant::Impl::emitNothing(ProcessId process, TimeNs from, TimeNs 
   out.add({t, to, Cause::Unknown, {}, {}});
 }
 
-void LedgerAccountant::Impl::walkProcess(ProcessId process, TimeNs from, TimeNs to, const HostPiece* annotation,
-                                         Joiner& out) const {
+void LedgerAccountant::Impl::walkProcess(ProcessId process, TimeNs from, TimeNs to,
+                                         const HostPiece* annotation, Joiner& out) const {
   const auto hole = [&](TimeNs a, TimeNs b) {
     if (annotation != nullptr) {
       out.add({a, b, Cause::HostWork, annotation->name, annotation->thread});
@@ -288,7 +302,8 @@ void LedgerAccountant::Impl::walkProcess(ProcessId process, TimeNs from, TimeNs 
   hole(t, to);
 }
 
-void LedgerAccountant::Impl::walkThread(ThreadId thread, ProcessId process, TimeNs from, TimeNs to, Joiner& out) const {
+void LedgerAccountant::Impl::walkThread(ThreadId thread, ProcessId process, TimeNs from, TimeNs to,
+                                        Joiner& out) const {
   const auto found = profiles.find(thread);
   TimeNs t = from;
   if (found != profiles.end()) {
@@ -308,16 +323,17 @@ void LedgerAccountant::Impl::walkThread(ThreadId thread, ProcessId process, Time
   if (t < to) walkProcess(process, t, to, nullptr, out);
 }
 
-/// Until when the ender's queue waited for other work: an explicit wait of the queue, or work elsewhere in the process
-/// that was still running at `from` and whose end set the ender off.
-TimeNs LedgerAccountant::Impl::dependencyEnd(const LedgerScope& scope, const DeviceSpan& ender, TimeNs from,
-                                             TimeNs to) const {
+/// Until when the ender's queue waited for other work: an explicit wait of the queue, or work
+/// elsewhere in the process that was still running at `from` and whose end set the ender off.
+TimeNs LedgerAccountant::Impl::dependencyEnd(const LedgerScope& scope, const DeviceSpan& ender,
+                                             TimeNs from, TimeNs to) const {
   TimeNs until = from;
   const auto waits = waitsOfQueue.find(ender.queue);
   if (waits != waitsOfQueue.end()) {
     auto it = std::upper_bound(waits->second.begin(), waits->second.end(), from,
                                [](TimeNs t, const QueueWait& wait) { return t < wait.endNs; });
-    for (; it != waits->second.end() && it->startNs < to; ++it) until = std::max(until, std::min(to, it->endNs));
+    for (; it != waits->second.end() && it->startNs < to; ++it)
+      until = std::max(until, std::min(to, it->endNs));
   }
   const auto ends = endsOfProcess.find(launches.processOf(ender.queue));
   if (ends == endsOfProcess.end()) return until;
@@ -326,15 +342,17 @@ TimeNs LedgerAccountant::Impl::dependencyEnd(const LedgerScope& scope, const Dev
   while (it != ends->second.begin()) {
     --it;
     if (it->endNs <= until || it->endNs < to - kHandoverNs) break;
-    const bool elsewhere = scope.queue ? it->queue != scope.queue : deviceOf(it->queue) != scope.device;
+    const bool elsewhere =
+        scope.queue ? it->queue != scope.queue : deviceOf(it->queue) != scope.device;
     if (elsewhere && it->startNs <= from) return it->endNs;
   }
   return until;
 }
 
-void LedgerAccountant::Impl::splitIdle(const LedgerScope& scope, TimeNs from, TimeNs to, const DeviceSpan* ender,
-                                       Joiner& out) const {
-  const ProcessId process = ender != nullptr ? launches.processOf(ender->queue) : launches.processOf(scope);
+void LedgerAccountant::Impl::splitIdle(const LedgerScope& scope, TimeNs from, TimeNs to,
+                                       const DeviceSpan* ender, Joiner& out) const {
+  const ProcessId process =
+      ender != nullptr ? launches.processOf(ender->queue) : launches.processOf(scope);
   const HostSpan* launch = ender != nullptr ? launches.find(*ender) : nullptr;
   if (launch == nullptr) {
     walkProcess(process, from, to, nullptr, out);
@@ -357,20 +375,24 @@ StepPauses stepPauses(const Store& store, const Steps& steps) {
   return out;
 }
 
-LedgerAccountant::LedgerAccountant(const Timeline& timeline, StepPauses pauses, std::span<const DeviceSpan> unrecorded)
+LedgerAccountant::LedgerAccountant(const Timeline& timeline, StepPauses pauses,
+                                   std::span<const DeviceSpan> unrecorded)
     : impl_(std::make_unique<Impl>(timeline, std::move(pauses), unrecorded)) {}
 LedgerAccountant::~LedgerAccountant() = default;
 LedgerAccountant::LedgerAccountant(LedgerAccountant&&) noexcept = default;
 
-void LedgerAccountant::account(const LedgerScope& scope, TimeWindow window, const LedgerSink& sink) const {
+void LedgerAccountant::account(const LedgerScope& scope, TimeWindow window,
+                               const LedgerSink& sink) const {
   static const std::vector<const DeviceSpan*> kNone;
   const auto pick = [&](const auto& map, auto id) -> const std::vector<const DeviceSpan*>& {
     const auto found = map.find(id);
     return found == map.end() ? kNone : found->second;
   };
-  const auto& spans = scope.queue ? pick(impl_->spansOfQueue, scope.queue) : pick(impl_->spansOfDevice, scope.device);
+  const auto& spans = scope.queue ? pick(impl_->spansOfQueue, scope.queue)
+                                  : pick(impl_->spansOfDevice, scope.device);
   Joiner out(sink);
-  // Spans are sorted by start, so the union of one kind of work is known by the latest end seen so far.
+  // Spans are sorted by start, so the union of one kind of work is known by the latest end seen so
+  // far.
   std::array<TimeNs, kWorkCount> busyUntil;
   busyUntil.fill(window.startNs);
   TimeNs t = window.startNs;
@@ -404,7 +426,8 @@ void LedgerAccountant::account(const LedgerScope& scope, TimeWindow window, cons
 
 Ledger LedgerAccountant::sum(const LedgerScope& scope, TimeWindow window) const {
   Ledger ledger;
-  account(scope, window, [&](const LedgerSegment& segment) { ledger.add(segment.cause, segment.durNs()); });
+  account(scope, window,
+          [&](const LedgerSegment& segment) { ledger.add(segment.cause, segment.durNs()); });
   return ledger;
 }
 

@@ -9,8 +9,8 @@
 
 namespace lacuna::analyzer {
 
-/// The steps that a mean step is of: the steady ones within the window whose end is known; where it holds none of
-/// these, others. None: it is all of the run.
+/// The steps that a mean step is of: the steady ones within the window whose end is known; where it
+/// holds none of these, others. None: it is all of the run.
 std::vector<bool> stepsOfMean(const Analysis& analysis);
 
 /// The divisor for sums over so many steps and all devices.

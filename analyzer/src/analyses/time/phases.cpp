@@ -46,14 +46,16 @@ class Uses {
   std::map<std::pair<PhasePlace, std::string>, PhaseUse> byName_;
 };
 
-/// One pause between two steps. Time in phases is theirs. The rest, such as metrics, belongs to the longest phase, as
-/// long as it is the smaller part. A pause of other work does not get the name of a short phase in it.
+/// One pause between two steps. Time in phases is theirs. The rest, such as metrics, belongs to the
+/// longest phase, as long as it is the smaller part. A pause of other work does not get the name of
+/// a short phase in it.
 class Pause {
  public:
   Pause(const Store& store, TimeWindow window) : store_(store), window_(window) {}
 
   void add(const PhaseSpan& phase) {
-    const TimeNs startNs = std::max(phase.startNs, window_.startNs), endNs = std::min(phase.endNs, window_.endNs);
+    const TimeNs startNs = std::max(phase.startNs, window_.startNs),
+                 endNs = std::min(phase.endNs, window_.endNs);
     if (startNs >= endNs) return;
     prof::addTo(named_[store_.text(phase.name)], endNs - startNs);
   }
@@ -62,10 +64,12 @@ class Pause {
     std::int64_t restNs = lengthOf(window_), namedNs = 0;
     for (const auto& [name, ns] : named_) prof::addTo(namedNs, ns);
     restNs -= namedNs;
-    const auto longest = std::ranges::max_element(named_, {}, [](const auto& entry) { return entry.second; });
+    const auto longest =
+        std::ranges::max_element(named_, {}, [](const auto& entry) { return entry.second; });
     const bool isServed = longest != named_.end() && restNs <= lengthOf(window_) / 2;
     for (const auto& [name, ns] : named_)
-      uses.add(PhasePlace::BetweenSteps, name, window_, isServed && name == longest->first ? ns + restNs : ns);
+      uses.add(PhasePlace::BetweenSteps, name, window_,
+               isServed && name == longest->first ? ns + restNs : ns);
     if (!isServed && restNs > 0) uses.add(PhasePlace::BetweenSteps, {}, window_, restNs);
   }
 
@@ -75,7 +79,8 @@ class Pause {
   std::map<std::string_view, std::int64_t> named_;
 };
 
-void addPauses(const Store& store, std::span<const Step> steps, std::span<const PhaseSpan> phases, Uses& uses) {
+void addPauses(const Store& store, std::span<const Step> steps, std::span<const PhaseSpan> phases,
+               Uses& uses) {
   auto phase = phases.begin();
   for (std::size_t i = 1; i < steps.size(); ++i) {
     if (steps[i].startNs <= steps[i - 1].endNs) continue;
@@ -86,12 +91,14 @@ void addPauses(const Store& store, std::span<const Step> steps, std::span<const 
   }
 }
 
-void addInSteps(const Store& store, std::span<const Step> steps, std::span<const PhaseSpan> phases, Uses& uses) {
+void addInSteps(const Store& store, std::span<const Step> steps, std::span<const PhaseSpan> phases,
+                Uses& uses) {
   for (const PhaseSpan& phase : phases) {
     const Step* step = stepAt(steps, phase.startNs);
     // One that reaches into the pause after the step is that pause's.
     if (step == nullptr || phase.endNs > step->endNs) continue;
-    uses.add(PhasePlace::InSteps, store.text(phase.name), {phase.startNs, phase.endNs}, phase.endNs - phase.startNs);
+    uses.add(PhasePlace::InSteps, store.text(phase.name), {phase.startNs, phase.endNs},
+             phase.endNs - phase.startNs);
   }
 }
 

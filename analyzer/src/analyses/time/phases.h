@@ -24,7 +24,8 @@ struct PhaseUse {
   prof::TimeWindow longest{0, 0};
 };
 
-/// A run of steps by its phases. Those in and between steps are counted from the first steady step to the last.
+/// A run of steps by its phases. Those in and between steps are counted from the first steady step
+/// to the last.
 struct RunPhases {
   std::vector<PhaseUse> uses;   ///< in the order of the places, then the costliest first
   std::int64_t trainingNs = 0;  ///< the steady steps and all that lies between them

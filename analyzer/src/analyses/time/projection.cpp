@@ -23,7 +23,8 @@ bool isNamedByUser(const HostSpan& span) {
 void Projection::extend(Instance& instance, const DeviceSpan& span) {
   if (instance.work == 0) instance.firstNs = instance.untilNs = span.startNs;
   // The union grows at its end.
-  prof::addTo(instance.busyNs, std::max<std::int64_t>(0, span.endNs - std::max(instance.untilNs, span.startNs)));
+  prof::addTo(instance.busyNs,
+              std::max<std::int64_t>(0, span.endNs - std::max(instance.untilNs, span.startNs)));
   instance.untilNs = std::max(instance.untilNs, span.endNs);
   ++instance.work;
 }
@@ -34,7 +35,8 @@ void Projection::join(Instance& into, const Instance& more) {
     return;
   }
   // Time that the pieces share counts once.
-  prof::addTo(into.busyNs, more.busyNs - std::clamp<std::int64_t>(into.untilNs - more.firstNs, 0, more.busyNs));
+  prof::addTo(into.busyNs,
+              more.busyNs - std::clamp<std::int64_t>(into.untilNs - more.firstNs, 0, more.busyNs));
   into.untilNs = std::max(into.untilNs, more.untilNs);
   into.work += more.work;
 }
@@ -78,16 +80,18 @@ void Projection::add(const Timeline& timeline, const LaunchIndex& launches, prof
   });
 }
 
-/// The ranges in which a graph's node was made are its work's in each replay, too, without any time of the host. Those
-/// around the replay itself have it already.
-void Projection::addMade(const ByThread& ranges, const Parents& parents, const DeviceSpan& work, const HostSpan& launch,
-                         const StepSpans& steps, const Store& store) {
+/// The ranges in which a graph's node was made are its work's in each replay, too, without any time
+/// of the host. Those around the replay itself have it already.
+void Projection::addMade(const ByThread& ranges, const Parents& parents, const DeviceSpan& work,
+                         const HostSpan& launch, const StepSpans& steps, const Store& store) {
   const auto spans = work.madeBy ? ranges.find(work.madeBy) : ranges.end();
   if (spans == ranges.end()) return;
   const auto& up = parents.at(work.madeBy);
   for (std::size_t at = spanAt(spans->second, up, work.madeNs); at != kNoSpan; at = up[at]) {
     const HostSpan& range = *spans->second[at];
-    if (range.startNs <= launch.startNs && launch.startNs < range.endNs && range.thread == launch.thread) continue;
+    if (range.startNs <= launch.startNs && launch.startNs < range.endNs &&
+        range.thread == launch.thread)
+      continue;
     extend(open_[{work.madeBy, launch.startNs, launch.startNs, range.name}], work);
     if (const auto [name, isNew] = names_.try_emplace(range.name); isNew)
       name->second = steps.foldedName(store.text(range.name));
@@ -126,7 +130,8 @@ namespace of_projection {
 namespace {
 
 void add(Analysis& analysis, const TraceChunk& chunk) {
-  analysis.of<Projection>().add(chunk.timeline, chunk.index, chunk.window, analysis.scope.steps, *analysis.store);
+  analysis.of<Projection>().add(chunk.timeline, chunk.index, chunk.window, analysis.scope.steps,
+                                *analysis.store);
 }
 
 void finish(Analysis& analysis) {

@@ -13,7 +13,8 @@
 #include "lacuna/analyzer/scope.h"
 #include "lacuna/analyzer/timeline.h"
 
-/// Ranges of the host, projected on the device: what was launched inside of them. docs/analyses/projection.md.
+/// Ranges of the host, projected on the device: what was launched inside of them.
+/// docs/analyses/projection.md.
 namespace lacuna::analyzer {
 
 class LaunchIndex;
@@ -36,8 +37,8 @@ using ProjectedRanges = std::vector<ProjectedRange>;  ///< longest on the device
 class Projection {
  public:
   /// Work that starts within the window.
-  void add(const Timeline& timeline, const LaunchIndex& launches, prof::TimeWindow window, const StepSpans& steps,
-           const Store& store);
+  void add(const Timeline& timeline, const LaunchIndex& launches, prof::TimeWindow window,
+           const StepSpans& steps, const Store& store);
   /// Longest on the device first. Nothing is added any more.
   ProjectedRanges take();
 
@@ -55,8 +56,8 @@ class Projection {
   static void extend(Instance& instance, const DeviceSpan& span);
   /// Adds the part of one piece to a range that another piece has seen.
   static void join(Instance& into, const Instance& more);
-  void addMade(const ByThread& ranges, const Parents& parents, const DeviceSpan& work, const HostSpan& launch,
-               const StepSpans& steps, const Store& store);
+  void addMade(const ByThread& ranges, const Parents& parents, const DeviceSpan& work,
+               const HostSpan& launch, const StepSpans& steps, const Store& store);
   void close(const Key& key, const Instance& instance);
 
   std::map<Key, Instance> open_;

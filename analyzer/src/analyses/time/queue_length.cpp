@@ -29,7 +29,8 @@ QueueLength& rowOf(std::vector<QueueLength>& lengths, prof::QueueId queue, TimeW
   row.spanNs = entire.endNs - entire.startNs;
   const std::int64_t points = std::clamp<std::int64_t>(row.spanNs, 1, kPoints);
   for (std::int64_t i = 0; i < points; ++i)
-    row.curve.push_back({entire.startNs + row.spanNs / points * i + row.spanNs % points * i / points, 0});
+    row.curve.push_back(
+        {entire.startNs + row.spanNs / points * i + row.spanNs % points * i / points, 0});
   return *lengths.insert(at, std::move(row));
 }
 
@@ -53,8 +54,8 @@ void addStretch(QueueLength& row, TimeWindow stretch, std::uint64_t length) {
 
 }  // namespace
 
-void addQueueLengths(const Timeline& timeline, const LaunchIndex& launches, TimeWindow window, TimeWindow entire,
-                     std::vector<QueueLength>& lengths) {
+void addQueueLengths(const Timeline& timeline, const LaunchIndex& launches, TimeWindow window,
+                     TimeWindow entire, std::vector<QueueLength>& lengths) {
   std::map<prof::QueueId, std::vector<LengthStep>> queues;
   for (const DeviceSpan& span : timeline.device) {
     if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
@@ -62,7 +63,8 @@ void addQueueLengths(const Timeline& timeline, const LaunchIndex& launches, Time
     if (launch == nullptr) continue;
     ++rowOf(lengths, span.queue, entire).work;
     // Clocks of host and device may disagree a little.
-    const TimeNs launched = std::clamp(launch->startNs, std::min(entire.startNs, span.startNs), span.startNs);
+    const TimeNs launched =
+        std::clamp(launch->startNs, std::min(entire.startNs, span.startNs), span.startNs);
     queues[span.queue].emplace_back(launched, 1);
     queues[span.queue].emplace_back(span.startNs, -1);
   }
@@ -83,7 +85,8 @@ namespace of_queue_lengths {
 namespace {
 
 void add(Analysis& analysis, const TraceChunk& chunk) {
-  addQueueLengths(chunk.timeline, chunk.index, chunk.window, analysis.window, analysis.of<QueueLengths>());
+  addQueueLengths(chunk.timeline, chunk.index, chunk.window, analysis.window,
+                  analysis.of<QueueLengths>());
 }
 
 }  // namespace

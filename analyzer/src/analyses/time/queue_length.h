@@ -7,12 +7,14 @@
 
 #include "lacuna/analyzer/timeline.h"
 
-/// The amount of launched work that waits in a queue over time. docs/analyses/launches.md has the formula.
+/// The amount of launched work that waits in a queue over time. docs/analyses/launches.md has the
+/// formula.
 namespace lacuna::analyzer {
 
 class LaunchIndex;
 
-/// So much work waiting fills a CUDA stream: the next launch is held until a piece of it has started.
+/// So much work waiting fills a CUDA stream: the next launch is held until a piece of it has
+/// started.
 inline constexpr std::uint64_t kFullQueue = 1024;
 
 struct QueueLengthPoint {

@@ -27,7 +27,8 @@ using prof::TimeNs;
 /// The domain of steps that the program marks itself, with lacuna.step() of the Python package.
 constexpr std::string_view kProgramStepDomain = "lacuna";
 
-/// The hook for PyTorch gives this name to a step in which it watches no operator, module or allocation.
+/// The hook for PyTorch gives this name to a step in which it watches no operator, module or
+/// allocation.
 constexpr std::string_view kPlainStep = "plain step";
 
 /// The rank of its steps.
@@ -43,8 +44,8 @@ std::optional<int> markerRank(std::string_view category, std::string_view name) 
 struct MarkerSet {
   std::vector<Step> steps;
 
-  /// Markers come by start. One inside another of its kind is not a step of its own. Rounded times may make one begin a
-  /// little before the other has ended; then it ends the other.
+  /// Markers come by start. One inside another of its kind is not a step of its own. Rounded times
+  /// may make one begin a little before the other has ended; then it ends the other.
   void add(std::string_view name, TimeNs startNs, TimeNs durNs) {
     if (!steps.empty() && startNs < steps.back().endNs) {
       Step& before = steps.back();
@@ -86,8 +87,8 @@ class ThreadPhases {
   std::vector<TimeNs> backwardStarts;
 
  private:
-  /// An evaluation has a range for each of its batches. It begins where the first of them is asked for, and includes
-  /// the collections and waits between them.
+  /// An evaluation has a range for each of its batches. It begins where the first of them is asked
+  /// for, and includes the collections and waits between them.
   void addEvaluation(PhaseSpan phase) {
     if (evaluation_) {
       own.resize(*evaluation_ + 1);
@@ -105,29 +106,33 @@ class ThreadPhases {
 };
 using Phases = std::unordered_map<ThreadId, ThreadPhases>;
 
-prof::Status collectMarkers(const Store& store, const Topology& topology, Markers& markers, Phases& phases) {
+prof::Status collectMarkers(const Store& store, const Topology& topology, Markers& markers,
+                            Phases& phases) {
   std::unordered_map<std::uint64_t, std::optional<int>> ranks;
   const StringId programDomain = store.find(kProgramStepDomain);
   const StringId phaseCategory = store.find("phase");
-  return store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name,
-                    &Range::queue, &Range::flags>({}, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain,
-                                                          auto category, auto name, auto queue, auto flags) {
-    for (std::size_t i = 0; i < start.size(); ++i) {
-      // A marker that was never closed lasts until the recording ends, whatever the program did after its step.
-      if (queue[i] || !thread[i] || (flags[i] & prof::kUnfinished) != 0) continue;
-      if (phaseCategory && category[i] == phaseCategory)
-        phases[thread[i]].add({start[i], start[i] + dur[i], name[i]}, store.text(name[i]));
-      const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
-      const auto [rank, isNew] = ranks.try_emplace(key);
-      if (isNew) rank->second = markerRank(store.text(category[i]), store.text(name[i]));
-      if (!rank->second || dur[i] <= 0) continue;
-      const bool isProgramStep = programDomain && domain[i] == programDomain;
-      const int preference = isProgramStep ? kProgramStep : *rank->second;
-      const auto process = topology.processOfThread.find(thread[i]);
-      markers[process == topology.processOfThread.end() ? ProcessId() : process->second][{preference, thread[i]}].add(
-          store.text(name[i]), start[i], dur[i]);
-    }
-  });
+  return store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain,
+                    &Range::category, &Range::name, &Range::queue, &Range::flags>(
+      {}, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category,
+              auto name, auto queue, auto flags) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          // A marker that was never closed lasts until the recording ends, whatever the program did
+          // after its step.
+          if (queue[i] || !thread[i] || (flags[i] & prof::kUnfinished) != 0) continue;
+          if (phaseCategory && category[i] == phaseCategory)
+            phases[thread[i]].add({start[i], start[i] + dur[i], name[i]}, store.text(name[i]));
+          const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
+          const auto [rank, isNew] = ranks.try_emplace(key);
+          if (isNew) rank->second = markerRank(store.text(category[i]), store.text(name[i]));
+          if (!rank->second || dur[i] <= 0) continue;
+          const bool isProgramStep = programDomain && domain[i] == programDomain;
+          const int preference = isProgramStep ? kProgramStep : *rank->second;
+          const auto process = topology.processOfThread.find(thread[i]);
+          markers[process == topology.processOfThread.end() ? ProcessId() : process->second]
+                 [{preference, thread[i]}]
+                     .add(store.text(name[i]), start[i], dur[i]);
+        }
+      });
 }
 
 std::vector<ProcessId> processesByRank(const Store& store) {
@@ -145,13 +150,15 @@ std::vector<ProcessId> processesByRank(const Store& store) {
 
 Steps fromMarkers(const Markers::mapped_type& sets, ProcessId process) {
   const auto better = [](const auto& a, const auto& b) {
-    return std::tuple(a.first.first, b.second.steps.size()) < std::tuple(b.first.first, a.second.steps.size());
+    return std::tuple(a.first.first, b.second.steps.size()) <
+           std::tuple(b.first.first, a.second.steps.size());
   };
   const auto best = std::min_element(sets.begin(), sets.end(), better);
   return {StepSource::Marker, process, best->first.second, best->second.steps, {}};
 }
 
-/// The phases that a pause may be for. A garbage collection interrupts whatever runs, an iteration, too.
+/// The phases that a pause may be for. A garbage collection interrupts whatever runs, an iteration,
+/// too.
 std::vector<PauseWork> pauseWorkOf(const Store& store, std::span<const PhaseSpan> phases) {
   std::vector<PauseWork> out;
   for (const PhaseSpan& phase : phases) {
@@ -176,20 +183,23 @@ struct Launch {
 };
 
 /// The kernels of the queue with the most of them.
-prof::Result<std::vector<Launch>> busiestQueue(const Store& store, const Topology& topology, ProcessId process) {
+prof::Result<std::vector<Launch>> busiestQueue(const Store& store, const Topology& topology,
+                                               ProcessId process) {
   std::unordered_map<prof::QueueId, std::uint64_t> counts;
   auto status = store.scan<&Kernel::queue>({}, [&](std::uint64_t, auto queue) {
     for (const prof::QueueId id : queue) {
       const auto owner = topology.processOfQueue.find(id);
-      if (!process || (owner != topology.processOfQueue.end() && owner->second == process)) ++counts[id];
+      if (!process || (owner != topology.processOfQueue.end() && owner->second == process))
+        ++counts[id];
     }
   });
   if (!status) return status.error();
   std::vector<Launch> out;
   if (counts.empty()) return out;
-  const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-    return std::tuple(a.second, b.first) < std::tuple(b.second, a.first);
-  });
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+        return std::tuple(a.second, b.first) < std::tuple(b.second, a.first);
+      });
   status = store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::queue, &Kernel::name>(
       {}, [&](std::uint64_t, auto start, auto dur, auto queue, auto name) {
         for (std::size_t i = 0; i < start.size(); ++i) {
@@ -200,11 +210,13 @@ prof::Result<std::vector<Launch>> busiestQueue(const Store& store, const Topolog
   return out;
 }
 
-/// Where in the period the queue pauses longest on average: that is where people would put the step's border.
+/// Where in the period the queue pauses longest on average: that is where people would put the
+/// step's border.
 std::size_t pausePosition(const std::vector<Launch>& work, Period period) {
   std::vector<TimeNs> pause(period.period, 0);
   for (std::size_t i = period.offset + 1; i < work.size(); ++i) {
-    prof::addTo(pause[(i - period.offset) % period.period], std::max<TimeNs>(0, work[i].startNs - work[i - 1].endNs));
+    prof::addTo(pause[(i - period.offset) % period.period],
+                std::max<TimeNs>(0, work[i].startNs - work[i - 1].endNs));
   }
   const auto longest = std::max_element(pause.begin(), pause.end());
   return period.offset + static_cast<std::size_t>(longest - pause.begin());
@@ -214,13 +226,15 @@ Steps fromPeriod(const std::vector<Launch>& work, ProcessId process) {
   // Long enough for hundreds of steps of any model, short enough to stay cheap.
   constexpr std::size_t kLongest = 2'000'000;
   std::vector<std::uint32_t> names;
-  for (std::size_t i = 0; i < std::min(work.size(), kLongest); ++i) names.push_back(work[i].name.value);
+  for (std::size_t i = 0; i < std::min(work.size(), kLongest); ++i)
+    names.push_back(work[i].name.value);
   const Period period = findPeriod(names);
   Steps steps;
   if (period.period == 0) return steps;
   steps.source = StepSource::Period;
   steps.process = process;
-  for (std::size_t at = pausePosition(work, period); at + period.period <= work.size(); at += period.period) {
+  for (std::size_t at = pausePosition(work, period); at + period.period <= work.size();
+       at += period.period) {
     const std::size_t next = at + period.period;
     const TimeNs end = next < work.size() ? work[next].startNs : work.back().endNs;
     steps.all.push_back({.index = steps.all.size(),
@@ -237,15 +251,16 @@ Steps fromPeriod(const std::vector<Launch>& work, ProcessId process) {
 double matchShare(std::span<const std::uint32_t> sequence, std::size_t period, std::size_t offset) {
   if (offset + period >= sequence.size()) return 0;
   std::size_t same = 0;
-  for (std::size_t i = offset; i + period < sequence.size(); ++i) same += sequence[i] == sequence[i + period] ? 1 : 0;
+  for (std::size_t i = offset; i + period < sequence.size(); ++i)
+    same += sequence[i] == sequence[i + period] ? 1 : 0;
   return static_cast<double>(same) / static_cast<double>(sequence.size() - offset - period);
 }
 
 /// Fewer steps have no usual length.
 constexpr std::size_t kFewestUsual = 4;
 
-/// The distance above their median from which these times are unusual: a quarter of it, or five times the median
-/// deviation.
+/// The distance above their median from which these times are unusual: a quarter of it, or five
+/// times the median deviation.
 std::int64_t usualDeviation(std::vector<std::int64_t> values) {
   const std::int64_t median = medianOf(values);
   for (std::int64_t& value : values) value = std::abs(value - median);
@@ -280,18 +295,21 @@ std::int64_t medianOf(std::vector<std::int64_t> values) {
 }
 
 std::span<const Step> Steps::afterWarmUp() const {
-  const auto first = std::find_if(all.begin(), all.end(), [](const Step& step) { return !step.warmUp; });
+  const auto first =
+      std::find_if(all.begin(), all.end(), [](const Step& step) { return !step.warmUp; });
   return std::span(all).subspan(static_cast<std::size_t>(first - all.begin()));
 }
 
 std::vector<Step> Steps::steady() const {
   std::vector<Step> out;
-  std::ranges::copy_if(afterWarmUp(), std::back_inserter(out), [](const Step& step) { return !step.isPlain; });
+  std::ranges::copy_if(afterWarmUp(), std::back_inserter(out),
+                       [](const Step& step) { return !step.isPlain; });
   return out;
 }
 
 std::size_t countBy(std::span<const Step> steps, TimeNs Step::*edge, TimeNs at) {
-  const auto behind = std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.*edge <= at; });
+  const auto behind = std::partition_point(steps.begin(), steps.end(),
+                                           [&](const Step& s) { return s.*edge <= at; });
   return static_cast<std::size_t>(behind - steps.begin());
 }
 
@@ -302,7 +320,8 @@ const Step* stepAt(std::span<const Step> steps, TimeNs at) {
 
 std::vector<Step> Steps::afterWarmUpWithin(prof::TimeWindow window) const {
   std::vector<Step> out;
-  std::ranges::copy_if(afterWarmUp(), std::back_inserter(out), [&](const Step& step) { return step.within(window); });
+  std::ranges::copy_if(afterWarmUp(), std::back_inserter(out),
+                       [&](const Step& step) { return step.within(window); });
   return out;
 }
 
@@ -339,8 +358,9 @@ void joinUsualPauses(std::vector<Step>& steps, std::span<const PauseWork> work) 
   if (!areFew) prof::addTo(most, usualDeviation(std::move(iterations)));
   steps.back().isCut = usual > 0;
   for (std::size_t i = 1; i < steps.size(); ++i)
-    prof::addTo(steps[i - 1].endNs,
-                pauses[i - 1] <= most && !isOwn[i - 1] ? pauses[i - 1] : std::min(usual, pauses[i - 1]));
+    prof::addTo(steps[i - 1].endNs, pauses[i - 1] <= most && !isOwn[i - 1]
+                                        ? pauses[i - 1]
+                                        : std::min(usual, pauses[i - 1]));
 }
 
 void leaveOutEvaluations(std::vector<Step>& steps, std::span<const prof::TimeWindow> evaluations,
@@ -356,7 +376,8 @@ void leaveOutEvaluations(std::vector<Step>& steps, std::span<const prof::TimeWin
     const TimeNs untilNs = std::min(*backward, step.endNs);
     while (evaluation != evaluations.end() && evaluation->endNs <= step.startNs) ++evaluation;
     TimeNs beginNs = step.startNs;
-    for (; evaluation != evaluations.end() && evaluation->endNs <= untilNs; ++evaluation) beginNs = evaluation->endNs;
+    for (; evaluation != evaluations.end() && evaluation->endNs <= untilNs; ++evaluation)
+      beginNs = evaluation->endNs;
     if (beginNs > step.startNs) begins.emplace_back(i, beginNs);
   }
   if (2 * begins.size() >= steps.size()) return;
@@ -369,7 +390,8 @@ void markWarmUp(std::vector<Step>& steps) {
     if (!step.isPlain) all.push_back(step.durNs());
   }
   if (all.size() < kFewestUsual) return;
-  std::vector<std::int64_t> settled(all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
+  std::vector<std::int64_t> settled(all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2),
+                                    all.end());
   std::int64_t limit = medianOf(settled);
   prof::addTo(limit, usualDeviation(std::move(settled)));
   std::size_t most = all.size() / 2;
@@ -390,11 +412,13 @@ Period findPeriod(std::span<const std::uint32_t> sequence) {
     if (!isNew) ++distances[i - entry->second];
     entry->second = i;
   }
-  // Work that happens once a step repeats at the step's distance, so the true period is among the distances seen.
+  // Work that happens once a step repeats at the step's distance, so the true period is among the
+  // distances seen.
   std::size_t tried = 0;
   for (const auto& [distance, count] : distances) {
     if (distance < 2 || count < 2 || 3 * distance > sequence.size() || ++tried > 2'000) continue;
-    if (matchShare(sequence.subspan(0, std::min(sequence.size(), offset + 4 * distance)), distance, offset) < kEnough)
+    if (matchShare(sequence.subspan(0, std::min(sequence.size(), offset + 4 * distance)), distance,
+                   offset) < kEnough)
       continue;
     if (matchShare(sequence, distance, offset) < kEnough) continue;
     std::size_t begin = offset;
@@ -408,7 +432,8 @@ prof::Result<Steps> findSteps(const Store& store, ProcessId process) {
   const Topology topology = loadTopology(store);
   Markers markers;
   Phases phases;
-  if (auto status = collectMarkers(store, topology, markers, phases); !status) return status.error();
+  if (auto status = collectMarkers(store, topology, markers, phases); !status)
+    return status.error();
   const std::vector<ProcessId> order = process ? std::vector{process} : processesByRank(store);
   for (const ProcessId candidate : order) {
     const auto found = markers.find(candidate);

@@ -41,10 +41,13 @@ class ThreadWork {
 
  private:
   void begin(TimeWindow outermost, std::uint64_t sequence) {
-    // The number of the next operator in the graph is this one's and as many more as nodes were added.
+    // The number of the next operator in the graph is this one's and as many more as nodes were
+    // added.
     if (sequence > sequence_ && sequence_ > 0 && stackNs_ > 0) {
-      const auto nodes = static_cast<std::int64_t>(std::min<std::uint64_t>(sequence - sequence_, INT32_MAX));
-      const TimeNs stacksNs = std::min(adder_.endNs - adder_.startNs, prof::productOf(nodes, stackNs_));
+      const auto nodes =
+          static_cast<std::int64_t>(std::min<std::uint64_t>(sequence - sequence_, INT32_MAX));
+      const TimeNs stacksNs =
+          std::min(adder_.endNs - adder_.startNs, prof::productOf(nodes, stackNs_));
       out_.add({adder_.startNs, adder_.startNs + stacksNs});
     }
     if (sequence >= sequence_ && sequence > 0) {
@@ -65,8 +68,8 @@ class ThreadWork {
 
 }  // namespace
 
-prof::Status addAnomalyWork(const Store& store, TimeWindow window, const Selection& only, std::int64_t stackNs,
-                            IntervalSet& times) {
+prof::Status addAnomalyWork(const Store& store, TimeWindow window, const Selection& only,
+                            std::int64_t stackNs, IntervalSet& times) {
   std::unordered_map<prof::ThreadId, ThreadWork> threads;
   std::unordered_map<StringId, Kind> kinds;
   NameClasses classes(store);
@@ -80,18 +83,19 @@ prof::Status addAnomalyWork(const Store& store, TimeWindow window, const Selecti
                                             : Kind::Other;
     return kind->second;
   };
-  return store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name,
-                    &Range::queue, &Range::payload, &Range::payloadType>(
-      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name, auto queue,
-                  auto payload, auto type) {
-        for (std::size_t i = 0; i < start.size(); ++i) {
-          if (queue[i] || !only.holds(thread[i])) continue;
-          if (classes.ofRange(domain[i], category[i], name[i]) != Activity::Operator) continue;
-          threads.try_emplace(thread[i], stackNs, times)
-              .first->second.add(start[i], start[i] + dur[i], kindOf(name[i]),
-                                 type[i] == prof::PayloadType::U64 ? payload[i] : 0);
-        }
-      });
+  return store
+      .scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category,
+            &Range::name, &Range::queue, &Range::payload, &Range::payloadType>(
+          window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category,
+                      auto name, auto queue, auto payload, auto type) {
+            for (std::size_t i = 0; i < start.size(); ++i) {
+              if (queue[i] || !only.holds(thread[i])) continue;
+              if (classes.ofRange(domain[i], category[i], name[i]) != Activity::Operator) continue;
+              threads.try_emplace(thread[i], stackNs, times)
+                  .first->second.add(start[i], start[i] + dur[i], kindOf(name[i]),
+                                     type[i] == prof::PayloadType::U64 ? payload[i] : 0);
+            }
+          });
 }
 
 }  // namespace lacuna::analyzer

@@ -47,8 +47,8 @@ std::unordered_map<const LaunchIndex::Entry*, CopyGroup> copyGroups(const Timeli
 }
 
 /// Joins calls that wait for their copy with it.
-void addCopies(const Timeline& timeline, const LaunchIndex& launches, TimeWindow window, const StepSpans& steps,
-               std::unordered_map<StringId, CallRow>& rows) {
+void addCopies(const Timeline& timeline, const LaunchIndex& launches, TimeWindow window,
+               const StepSpans& steps, std::unordered_map<StringId, CallRow>& rows) {
   for (const auto& [first, group] : copyGroups(timeline, launches)) {
     // Where calls are inside of each other, the outer one waits as well.
     for (const auto& entry : group.calls) {
@@ -58,7 +58,8 @@ void addCopies(const Timeline& timeline, const LaunchIndex& launches, TimeWindow
       row.copies += group.copies;
       if (group.large == 0 || !steps.hold(call.startNs)) continue;
       row.stepLargeCount += group.large;
-      prof::addTo(row.stepLargeNs, prof::productOf(call.endNs - call.startNs, static_cast<std::int64_t>(group.large)));
+      prof::addTo(row.stepLargeNs, prof::productOf(call.endNs - call.startNs,
+                                                   static_cast<std::int64_t>(group.large)));
     }
   }
 }
@@ -77,10 +78,12 @@ void addCall(CallRow& a, const CallRow& b) {
 
 }  // namespace
 
-std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
-                               TimeWindow window, const RecordedCosts* costs, const StepSpans& steps) {
+std::vector<CallRow> callTable(const Store& store, const Timeline& timeline,
+                               const LaunchIndex& launches, TimeWindow window,
+                               const RecordedCosts* costs, const StepSpans& steps) {
   const auto isCall = [](const HostSpan& span) {
-    return span.activity == Activity::Launch || span.activity == Activity::Driver || span.activity == Activity::Sync;
+    return span.activity == Activity::Launch || span.activity == Activity::Driver ||
+           span.activity == Activity::Sync;
   };
   const ByThread around = sortedByThread(timeline, [](const HostSpan& span) {
     return span.activity == Activity::Operator || span.activity == Activity::Annotation;
@@ -104,7 +107,8 @@ std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, con
     if (span.activity != Activity::Sync || spans == around.end()) continue;
     const HostSpan* caller = operatorAt(spans->second, parents[span.thread], span.startNs);
     if (caller == nullptr) continue;
-    prof::addTo(callers[{span.name, steps.foldedName(store.text(caller->name))}], span.endNs - span.startNs);
+    prof::addTo(callers[{span.name, steps.foldedName(store.text(caller->name))}],
+                span.endNs - span.startNs);
   }
   std::unordered_map<StringId, std::int64_t> most;
   for (const auto& [key, ns] : callers) {
@@ -132,10 +136,11 @@ namespace of_calls {
 namespace {
 
 void add(Analysis& analysis, const TraceChunk& chunk) {
-  CallTable more =
-      callTable(*analysis.store, chunk.timeline, chunk.index, chunk.window, &chunk.costs, analysis.scope.steps);
+  CallTable more = callTable(*analysis.store, chunk.timeline, chunk.index, chunk.window,
+                             &chunk.costs, analysis.scope.steps);
   mergeRows(
-      analysis.of<CallTable>(), std::move(more), [](const CallRow& row) { return row.name; }, addCall);
+      analysis.of<CallTable>(), std::move(more), [](const CallRow& row) { return row.name; },
+      addCall);
 }
 
 void finish(Analysis& analysis) {

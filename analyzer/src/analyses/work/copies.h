@@ -30,13 +30,14 @@ struct CopyStats {
   std::int64_t memsetNs = 0;
   std::uint64_t stepCount = 0;
   std::uint64_t stepMemsets = 0;
-  std::uint64_t stepPageableCount = 0;  ///< in the steps, of those too large to be staged (kStagedBytes)
+  std::uint64_t stepPageableCount =
+      0;  ///< in the steps, of those too large to be staged (kStagedBytes)
   std::uint64_t stepPageableBytes = 0;
   std::int64_t stepPageableNs = 0;
   std::int64_t pageableRecordingNs = 0;
   std::int64_t memsetRecordingNs = 0;
 };
-prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window, const TableScope& scope = {},
-                                  const StepWork& work = {});
+prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window,
+                                  const TableScope& scope = {}, const StepWork& work = {});
 
 }  // namespace lacuna::analyzer

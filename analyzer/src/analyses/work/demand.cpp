@@ -25,7 +25,8 @@ struct Input {
   double bytes = 0;  ///< of one value; 0: not known
   Shape shape;
   [[nodiscard]] double values() const {
-    return std::accumulate(shape.begin(), shape.end(), 1.0, [](double a, double b) { return a * b; });
+    return std::accumulate(shape.begin(), shape.end(), 1.0,
+                           [](double a, double b) { return a * b; });
   }
 };
 
@@ -34,9 +35,10 @@ struct TypeName {
   Number number;
   double bytes;
 };
-constexpr TypeName kTypes[] = {{"f64", Number::F64, 8},   {"f32", Number::F32, 4},     {"f16", Number::F16, 2},
-                               {"bf16", Number::Bf16, 2}, {"i64", Number::Unknown, 8}, {"i32", Number::Unknown, 4},
-                               {"i8", Number::I8, 1},     {"u8", Number::Unknown, 1},  {"bool", Number::Unknown, 1}};
+constexpr TypeName kTypes[] = {
+    {"f64", Number::F64, 8},   {"f32", Number::F32, 4},     {"f16", Number::F16, 2},
+    {"bf16", Number::Bf16, 2}, {"i64", Number::Unknown, 8}, {"i32", Number::Unknown, 4},
+    {"i8", Number::I8, 1},     {"u8", Number::Unknown, 1},  {"bool", Number::Unknown, 1}};
 
 Shape numbersIn(std::string_view text) {
   Shape shape;
@@ -59,7 +61,8 @@ struct Inputs {
   std::vector<Shape> lists;
 };
 
-/// "f32[8,4] {f32[2,4]} (1,1)" or "[[8, 4], [2, 4], []]". Kineto writes a scalar or a missing tensor as [].
+/// "f32[8,4] {f32[2,4]} (1,1)" or "[[8, 4], [2, 4], []]". Kineto writes a scalar or a missing
+/// tensor as [].
 Inputs inputsOf(std::string_view shapes) {
   const bool listed = shapes.starts_with("[[");
   if (listed) shapes.remove_prefix(1);
@@ -109,12 +112,14 @@ std::optional<Product> productOf(const Shape& a, const Shape& b, bool transposed
 Demand productDemand(const Product& p, double bytes, bool sharedSecond) {
   Demand demand;
   demand.flops = 2 * p.stack * p.m * p.k * p.n;
-  demand.bytes = bytes * (p.stack * p.m * p.k + (sharedSecond ? 1 : p.stack) * p.k * p.n + p.stack * p.m * p.n);
+  demand.bytes = bytes * (p.stack * p.m * p.k + (sharedSecond ? 1 : p.stack) * p.k * p.n +
+                          p.stack * p.m * p.n);
   return demand;
 }
 
 /// Output [n, o, …] and weight [o, c, k…] of a convolution give all of it.
-Demand convolutionDemand(const Shape& output, const Shape& weight, double inputValues, double bytes) {
+Demand convolutionDemand(const Shape& output, const Shape& weight, double inputValues,
+                         double bytes) {
   const double outputs = std::accumulate(output.begin(), output.end(), 1.0, std::multiplies<>());
   const double weights = std::accumulate(weight.begin(), weight.end(), 1.0, std::multiplies<>());
   Demand demand;
@@ -123,8 +128,8 @@ Demand convolutionDemand(const Shape& output, const Shape& weight, double inputV
   return demand;
 }
 
-/// The output of a convolution of input [n, c, …] and weight [o, c, k…]. Empty unless the lists are stride, padding and
-/// dilation; one number stands for all dimensions.
+/// The output of a convolution of input [n, c, …] and weight [o, c, k…]. Empty unless the lists are
+/// stride, padding and dilation; one number stands for all dimensions.
 Shape outputOf(const Shape& input, const Shape& weight, std::span<const Shape> lists) {
   if (input.size() != weight.size() || lists.size() < 3) return {};
   Shape output{input[0], weight[0]};
@@ -134,7 +139,8 @@ Shape outputOf(const Shape& input, const Shape& weight, std::span<const Shape> l
     };
     const double stride = at(lists[0]), padding = at(lists[1]), dilation = at(lists[2]);
     if (stride <= 0 || dilation <= 0) return {};
-    const double positions = std::floor((input[i] + 2 * padding - dilation * (weight[i] - 1) - 1) / stride) + 1;
+    const double positions =
+        std::floor((input[i] + 2 * padding - dilation * (weight[i] - 1) - 1) / stride) + 1;
     if (positions <= 0) return {};
     output.push_back(positions);
   }
@@ -151,35 +157,44 @@ Demand transposedDemand(const Input& input, const Input& weight, double bytes) {
 
 /// The demand of a convolution by any name; zero for other operators.
 Demand convolutionDemandOf(std::string_view name, const Inputs& inputs, double bytes) {
-  static constexpr std::string_view kForward[] = {"conv1d", "conv2d", "conv3d", "convolution", "_convolution"};
+  static constexpr std::string_view kForward[] = {"conv1d", "conv2d", "conv3d", "convolution",
+                                                  "_convolution"};
   const auto& tensors = inputs.tensors;
-  const auto isWeight = [&](std::size_t i) { return i < tensors.size() && tensors[i].shape.size() > 2; };
+  const auto isWeight = [&](std::size_t i) {
+    return i < tensors.size() && tensors[i].shape.size() > 2;
+  };
   if (name == "conv2d_grad_input" && isWeight(1)) {
     return convolutionDemand(tensors[0].shape, tensors[1].shape, 0, bytes);
   }
   if (name == "convolution_backward" && isWeight(2)) {
-    Demand demand = convolutionDemand(tensors[0].shape, tensors[2].shape, tensors[1].values(), bytes);
+    Demand demand =
+        convolutionDemand(tensors[0].shape, tensors[2].shape, tensors[1].values(), bytes);
     demand.flops *= 2;  // the gradients of input and weight
     return demand;
   }
-  if (name.starts_with("conv_transpose") && isWeight(1)) return transposedDemand(tensors[0], tensors[1], bytes);
+  if (name.starts_with("conv_transpose") && isWeight(1))
+    return transposedDemand(tensors[0], tensors[1], bytes);
   if (std::ranges::find(kForward, name) == std::end(kForward) || !isWeight(1)) return {};
   const Shape output = outputOf(tensors[0].shape, tensors[1].shape, inputs.lists);
-  return output.empty() ? Demand{} : convolutionDemand(output, tensors[1].shape, tensors[0].values(), bytes);
+  return output.empty() ? Demand{}
+                        : convolutionDemand(output, tensors[1].shape, tensors[0].values(), bytes);
 }
 
-/// The demand of attention with queries [.., l, e], keys [.., s, e] and values [.., s, v]. The forward makes two
-/// products, the backward five, for it repeats the first; its inputs begin with the output's gradient.
+/// The demand of attention with queries [.., l, e], keys [.., s, e] and values [.., s, v]. The
+/// forward makes two products, the backward five, for it repeats the first; its inputs begin with
+/// the output's gradient.
 Demand attentionDemand(std::string_view name, std::span<const Input> inputs, double bytes) {
   const bool backward = contains(name, "backward");
   if (backward && !inputs.empty()) inputs = inputs.subspan(1);
   if (inputs.size() < 3) return {};
   const Shape &q = inputs[0].shape, &k = inputs[1].shape, &v = inputs[2].shape;
-  if (q.size() < 2 || q.size() != k.size() || k.size() != v.size() || q.back() != k.back()) return {};
+  if (q.size() < 2 || q.size() != k.size() || k.size() != v.size() || q.back() != k.back())
+    return {};
   const std::size_t rows = q.size() - 2;
   const double outputs = inputs[0].values() / q.back() * v.back();
   Demand demand;
-  demand.flops = (backward ? 5 : 2) * inputs[0].values() / q.back() * k[rows] * (q.back() + v.back());
+  demand.flops =
+      (backward ? 5 : 2) * inputs[0].values() / q.back() * k[rows] * (q.back() + v.back());
   demand.bytes = bytes * (inputs[0].values() + inputs[1].values() + inputs[2].values() + outputs);
   return demand;
 }
@@ -193,7 +208,8 @@ Demand productDemandOf(std::string_view name, std::span<const Input> inputs, dou
 }
 
 bool isProduct(std::string_view name) {
-  static constexpr std::string_view kNames[] = {"linear", "matmul", "mm", "bmm", "addmm", "baddbmm"};
+  static constexpr std::string_view kNames[] = {"linear", "matmul", "mm",
+                                                "bmm",    "addmm",  "baddbmm"};
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 
@@ -241,7 +257,8 @@ bool isElementwise(std::string_view name) {
 }  // namespace
 
 std::string_view numberName(Number number) {
-  static constexpr std::string_view kNames[kNumberCount] = {"unknown", "f64", "f32", "tf32", "f16", "bf16", "i8", "f8"};
+  static constexpr std::string_view kNames[kNumberCount] = {"unknown", "f64",  "f32", "tf32",
+                                                            "f16",     "bf16", "i8",  "f8"};
   return kNames[static_cast<std::size_t>(number)];
 }
 

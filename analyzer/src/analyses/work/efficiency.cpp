@@ -25,7 +25,8 @@ constexpr std::uint32_t kMostRegisters = 255;
 struct GpuLimits {
   std::uint32_t warps, blocks, sharedBytes, blockOverhead, sharedUnit;
 };
-/// Limits of a multiprocessor, by compute capability: the CUDA programming guide's table of technical specifications.
+/// Limits of a multiprocessor, by compute capability: the CUDA programming guide's table of
+/// technical specifications.
 std::optional<GpuLimits> limitsOf(std::uint32_t major, std::uint32_t minor) {
   const std::uint32_t kKi = 1024;
   switch (major * 10 + minor) {
@@ -82,7 +83,8 @@ constexpr KnownDevice kDevices[] = {{"B200", 40, 80, 1100, 2250, 4500, 4500, 800
 
 /// Not as the beginning of a longer number: an RTX A1000 is no A100, an L40 no L4.
 bool isNamed(std::string_view device, std::string_view known) {
-  for (std::size_t at = device.find(known); at != std::string_view::npos; at = device.find(known, at + 1)) {
+  for (std::size_t at = device.find(known); at != std::string_view::npos;
+       at = device.find(known, at + 1)) {
     const std::size_t end = at + known.size();
     if (end == device.size() || device[end] < '0' || device[end] > '9') return true;
   }
@@ -96,7 +98,8 @@ std::uint64_t volumeOf(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
 }
 
 /// Occupancy of every kernel, weighed by its time.
-prof::Status addOccupancy(const Store& store, prof::TimeWindow window, const Selection& only, EfficiencyStats& stats) {
+prof::Status addOccupancy(const Store& store, prof::TimeWindow window, const Selection& only,
+                          EfficiencyStats& stats) {
   using prof::Kernel;
   std::map<prof::DeviceId, prof::Device> devices;
   for (std::uint64_t i = 0; i < store.rows<prof::Device>(); ++i) {
@@ -105,18 +108,22 @@ prof::Status addOccupancy(const Store& store, prof::TimeWindow window, const Sel
   }
   if (devices.empty()) return {};
   double sum = 0;
-  const auto status = store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::device, &Kernel::gridX, &Kernel::gridY,
-                                 &Kernel::gridZ, &Kernel::blockX, &Kernel::blockY, &Kernel::blockZ,
-                                 &Kernel::registersPerThread, &Kernel::staticSharedBytes, &Kernel::dynamicSharedBytes>(
-      window, [&](std::uint64_t, auto start, auto dur, auto id, auto gx, auto gy, auto gz, auto bx, auto by, auto bz,
-                  auto registers, auto fixed, auto dynamic) {
+  const auto status = store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::device, &Kernel::gridX,
+                                 &Kernel::gridY, &Kernel::gridZ, &Kernel::blockX, &Kernel::blockY,
+                                 &Kernel::blockZ, &Kernel::registersPerThread,
+                                 &Kernel::staticSharedBytes, &Kernel::dynamicSharedBytes>(
+      window, [&](std::uint64_t, auto start, auto dur, auto id, auto gx, auto gy, auto gz, auto bx,
+                  auto by, auto bz, auto registers, auto fixed, auto dynamic) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           const auto device = devices.find(id[i]);
-          if (device == devices.end() || bx[i] == 0 || start[i] < window.startNs || start[i] >= window.endNs) continue;
-          const LaunchShape launch{volumeOf(gx[i], gy[i], gz[i]), volumeOf(bx[i], by[i], bz[i]), registers[i],
-                                   std::uint64_t{fixed[i]} + dynamic[i]};
+          if (device == devices.end() || bx[i] == 0 || start[i] < window.startNs ||
+              start[i] >= window.endNs)
+            continue;
+          const LaunchShape launch{volumeOf(gx[i], gy[i], gz[i]), volumeOf(bx[i], by[i], bz[i]),
+                                   registers[i], std::uint64_t{fixed[i]} + dynamic[i]};
           const prof::Device& limits = device->second;
-          const double share = occupancyOf(launch, limits.computeMajor, limits.computeMinor, limits.multiprocessors);
+          const double share =
+              occupancyOf(launch, limits.computeMajor, limits.computeMinor, limits.multiprocessors);
           if (share < 0) continue;
           sum += share * static_cast<double>(dur[i]);
           prof::addTo(stats.occupancyNs, dur[i]);
@@ -135,7 +142,10 @@ Number numberOfKernel(std::string_view name) {
   if (has("bf16", "bfloat16")) return Number::Bf16;
   if (has("nvjet")) {
     // cuBLAS writes a letter a matrix: q for 8 bits, t for bf16, h for f16.
-    return has("_qq") ? Number::F8 : has("_tst_") ? Number::Bf16 : has("_hsh_") ? Number::F16 : Number::Unknown;
+    return has("_qq")     ? Number::F8
+           : has("_tst_") ? Number::Bf16
+           : has("_hsh_") ? Number::F16
+                          : Number::Unknown;
   }
   if (has("cijk_")) {
     return has("_bbs_", "_bss_")           ? Number::Bf16
@@ -146,7 +156,8 @@ Number numberOfKernel(std::string_view name) {
   }
   if (has("tf32")) return Number::Tf32;
   // Turing's s1688 multiplies halves and names them; Ampere's names no type and multiplies tf32.
-  if (has("h884", "h1688", "h16816", "s884", "s16816", "hgemm", "f16", "fp16", "half")) return Number::F16;
+  if (has("h884", "h1688", "h16816", "s884", "s16816", "hgemm", "f16", "fp16", "half"))
+    return Number::F16;
   if (has("s1688gemm", "s1688cudnn", "s1688fprop", "s1688wgrad", "s1688dgrad")) return Number::Tf32;
   if (has("s1688")) return Number::F16;
   if (has("i8816", "imma", "int8", "igemm")) return Number::I8;
@@ -159,8 +170,9 @@ DevicePeaks peaksOf(std::string_view deviceName, std::uint64_t memoryBandwidth) 
   DevicePeaks peaks;
   for (const KnownDevice& known : kDevices) {
     if (!isNamed(deviceName, known.name)) continue;
-    const double tera[kNumberCount] = {0,          known.f64,  known.f32, known.tf32 > 0 ? known.tf32 : known.f32,
-                                       known.half, known.half, known.i8,  known.f8};
+    const double tera[kNumberCount] = {
+        0,          known.f64,  known.f32, known.tf32 > 0 ? known.tf32 : known.f32,
+        known.half, known.half, known.i8,  known.f8};
     for (std::size_t i = 0; i < kNumberCount; ++i) peaks.flops[i] = tera[i] * 1e12;
     peaks.bytesPerSecond = known.gigabytes * 1e9;
     peaks.source = known.name;
@@ -170,8 +182,8 @@ DevicePeaks peaksOf(std::string_view deviceName, std::uint64_t memoryBandwidth) 
   return peaks;
 }
 
-double occupancyOf(const LaunchShape& launch, std::uint32_t computeMajor, std::uint32_t computeMinor,
-                   std::uint32_t multiprocessors) {
+double occupancyOf(const LaunchShape& launch, std::uint32_t computeMajor,
+                   std::uint32_t computeMinor, std::uint32_t multiprocessors) {
   const auto limits = limitsOf(computeMajor, computeMinor);
   if (!limits || launch.threads == 0 || launch.blocks == 0) return -1;
   // No device has executed these: the trace is wrong about them.
@@ -188,18 +200,21 @@ double occupancyOf(const LaunchShape& launch, std::uint32_t computeMajor, std::u
   }
   if (launch.sharedBytes > 0) {
     const std::uint64_t unit = limits->sharedUnit;
-    const std::uint64_t each = (launch.sharedBytes + limits->blockOverhead + unit - 1) / unit * unit;
+    const std::uint64_t each =
+        (launch.sharedBytes + limits->blockOverhead + unit - 1) / unit * unit;
     blocks = std::min(blocks, limits->sharedBytes / each);
   }
   auto resident = static_cast<double>(blocks);
-  if (multiprocessors > 0) resident = std::min(resident, double(launch.blocks) / double(multiprocessors));
+  if (multiprocessors > 0)
+    resident = std::min(resident, double(launch.blocks) / double(multiprocessors));
   return std::min(1.0, resident * static_cast<double>(warps) / limits->warps);
 }
 
 prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWindow window,
                                               std::span<const DeviceAccount> devices,
                                               std::span<const OperatorRow> operators,
-                                              std::span<const KernelRow> kernels, const Selection& only) {
+                                              std::span<const KernelRow> kernels,
+                                              const Selection& only) {
   EfficiencyStats stats;
   if (devices.empty()) return stats;
   stats.peaks = peaksOf(devices.front().name, devices.front().memoryBandwidth);
@@ -211,7 +226,8 @@ prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWind
   }
   // Where shapes do not show the type, the one that most of the matrix time multiplies.
   const auto most = std::max_element(stats.nsByNumber.begin(), stats.nsByNumber.end());
-  const auto usual = *most == 0 ? Number::Unknown : static_cast<Number>(most - stats.nsByNumber.begin());
+  const auto usual =
+      *most == 0 ? Number::Unknown : static_cast<Number>(most - stats.nsByNumber.begin());
   const double usualBytes = usual == Number::F16 || usual == Number::Bf16 ? 2 : 4;
   double possible = 0;
   for (const OperatorRow& op : operators) {
@@ -241,7 +257,8 @@ prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWind
   std::sort(stats.rows.begin(), stats.rows.end(), [](const RooflineRow& a, const RooflineRow& b) {
     return std::tie(b.deviceNs, a.name, a.shapes) < std::tie(a.deviceNs, b.name, b.shapes);
   });
-  const double seconds = static_cast<double>(window.endNs - window.startNs) / 1e9 * static_cast<double>(devices.size());
+  const double seconds = static_cast<double>(window.endNs - window.startNs) / 1e9 *
+                         static_cast<double>(devices.size());
   if (possible > 0 && seconds > 0) stats.mfu = possible / seconds;
   if (auto status = addOccupancy(store, window, only, stats); !status) return status.error();
   return stats;
@@ -264,7 +281,8 @@ double shareInDetail(const Analysis& analysis) {
 
 prof::Status compute(Analysis& analysis) {
   auto stats = efficiencyStats(*analysis.store, analysis.window, analysis.devices,
-                               analysis.of<OperatorTables>().byShapes, analysis.of<KernelTable>(), analysis.scope.only);
+                               analysis.of<OperatorTables>().byShapes, analysis.of<KernelTable>(),
+                               analysis.scope.only);
   const double share = shareInDetail(analysis);
   if (stats && stats->mfu > 0 && share > 0) stats->mfu /= share;
   return keep(analysis, std::move(stats));

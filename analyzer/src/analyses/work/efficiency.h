@@ -13,8 +13,9 @@
 #include "analyses/work/kernels.h"
 #include "lacuna/analyzer/operators.h"
 
-/// The use that the device's work made of the device: arithmetic and bytes per second beside what it can do at most,
-/// tensor cores, number types, occupancy. Formulas, tables and limits: docs/analyses/efficiency.md.
+/// The use that the device's work made of the device: arithmetic and bytes per second beside what
+/// it can do at most, tensor cores, number types, occupancy. Formulas, tables and limits:
+/// docs/analyses/efficiency.md.
 namespace lacuna::analyzer {
 
 struct DeviceAccount;
@@ -37,11 +38,11 @@ struct LaunchShape {
   std::uint32_t registersPerThread = 0;
   std::uint64_t sharedBytes = 0;  ///< of a block
 };
-/// The share of a multiprocessor's warps that can be in use at once, 0 … 1; -1 where the device's limits are not known,
-/// or the shape is beyond them. `blocks` spread over `multiprocessors` bound it too: a launch of few blocks leaves most
-/// of the device empty.
-double occupancyOf(const LaunchShape& launch, std::uint32_t computeMajor, std::uint32_t computeMinor,
-                   std::uint32_t multiprocessors);
+/// The share of a multiprocessor's warps that can be in use at once, 0 … 1; -1 where the device's
+/// limits are not known, or the shape is beyond them. `blocks` spread over `multiprocessors` bound
+/// it too: a launch of few blocks leaves most of the device empty.
+double occupancyOf(const LaunchShape& launch, std::uint32_t computeMajor,
+                   std::uint32_t computeMinor, std::uint32_t multiprocessors);
 
 struct RooflineRow {
   std::string name;
@@ -49,7 +50,8 @@ struct RooflineRow {
   std::uint64_t count = 0;
   std::int64_t deviceNs = 0;
   Demand demand;       ///< of all calls together
-  double ofRoof = -1;  ///< 0 … 1 of what the device could do at this ratio of arithmetic to bytes; -1: not known
+  double ofRoof = -1;  ///< 0 … 1 of what the device could do at this ratio of arithmetic to bytes;
+                       ///< -1: not known
   bool memoryBound = false;
   std::int64_t recordingNs = 0;  ///< of deviceNs, what recording may have added
 
@@ -66,19 +68,22 @@ struct EfficiencyStats {
   std::vector<RooflineRow> rows;  ///< longest on the device first
   std::int64_t matrixNs = 0;      ///< kernels that matrix units could do
   std::int64_t tensorCoreNs = 0;  ///< of these, those that did
-  double tensorCoreNsOfMatrix() const { return matrixNs == 0 ? 0 : double(tensorCoreNs) / double(matrixNs); }
+  double tensorCoreNsOfMatrix() const {
+    return matrixNs == 0 ? 0 : double(tensorCoreNs) / double(matrixNs);
+  }
   std::array<std::int64_t, kNumberCount> nsByNumber{};  ///< of the matrix kernels
-  double occupancy = -1;                                ///< mean over kernel time; -1: not derivable
-  std::int64_t occupancyNs = 0;                         ///< kernel time that it speaks for
-  double flops = 0;                                     ///< known to have been done, in the window
-  double mfu = -1;                                      ///< flops over what the devices could have done in the window
-  DevicePeaks peaks;                                    ///< of the first device
+  double occupancy = -1;         ///< mean over kernel time; -1: not derivable
+  std::int64_t occupancyNs = 0;  ///< kernel time that it speaks for
+  double flops = 0;              ///< known to have been done, in the window
+  double mfu = -1;               ///< flops over what the devices could have done in the window
+  DevicePeaks peaks;             ///< of the first device
 };
 
 /// `operators` is the table by shapes; `window` what the devices are held against.
 prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWindow window,
                                               std::span<const DeviceAccount> devices,
                                               std::span<const OperatorRow> operators,
-                                              std::span<const KernelRow> kernels, const Selection& only = {});
+                                              std::span<const KernelRow> kernels,
+                                              const Selection& only = {});
 
 }  // namespace lacuna::analyzer

@@ -45,8 +45,10 @@ class PassesOfThread {
   }
   void addBackward(TimeWindow time) {
     endForward();
-    const auto most = std::ranges::max_element(waiting_, {}, [](const auto& passes) { return passes.second.count; });
-    if (most != waiting_.end() && steps_.hold(time.startNs)) answer(most->first, most->second, time);
+    const auto most = std::ranges::max_element(
+        waiting_, {}, [](const auto& passes) { return passes.second.count; });
+    if (most != waiting_.end() && steps_.hold(time.startNs))
+      answer(most->first, most->second, time);
     waiting_.clear();
   }
 
@@ -63,14 +65,16 @@ class PassesOfThread {
     std::uint64_t all = 0;
     for (const auto& [other, passes] : waiting_) all += passes.count;
     const double share = static_cast<double>(alike.count) / static_cast<double>(all);
-    std::int64_t ns = prof::wholeOf<std::int64_t>(share * static_cast<double>(backward.endNs - backward.startNs));
+    std::int64_t ns =
+        prof::wholeOf<std::int64_t>(share * static_cast<double>(backward.endNs - backward.startNs));
     prof::addTo(ns, alike.ns);
     ++out_.backwards;
     out_.alike += alike.count;
     prof::addTo(out_.ns, ns);
     all_[shapes].count += alike.count;
     const TimeWindow whole{startNs_, backward.endNs};
-    if (whole.endNs - whole.startNs > out_.longest.endNs - out_.longest.startNs) out_.longest = whole;
+    if (whole.endNs - whole.startNs > out_.longest.endNs - out_.longest.startNs)
+      out_.longest = whole;
   }
 
   const StepSpans& steps_;
@@ -101,7 +105,8 @@ struct Names {
 FirstTensor firstTensorOf(std::string_view shapes) {
   // Lists of tensors have brackets, too, and tensors without dimensions have nothing in theirs.
   std::size_t open = shapes.find('[');
-  while (open < shapes.size() && !isDigit(shapes.substr(open + 1, 1))) open = shapes.find('[', open + 1);
+  while (open < shapes.size() && !isDigit(shapes.substr(open + 1, 1)))
+    open = shapes.find('[', open + 1);
   const std::size_t close = shapes.find(']', std::min(open, shapes.size()));
   if (close == std::string_view::npos) return {};
   const std::size_t end = shapes.find_last_of(" [{,", open == 0 ? 0 : open - 1);
@@ -111,21 +116,25 @@ FirstTensor firstTensorOf(std::string_view shapes) {
   return out;
 }
 
-prof::Result<ForwardPasses> forwardPasses(const Store& store, TimeWindow window, const TableScope& scope) {
+prof::Result<ForwardPasses> forwardPasses(const Store& store, TimeWindow window,
+                                          const TableScope& scope) {
   ForwardPasses out;
   const Names names(store);
   if (!names.phase || !names.forward || !names.backward) return out;
   PassesByShapes all;
   std::unordered_map<ThreadId, PassesOfThread> threads;
-  const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category, &Range::name,
-                                 &Range::text, &Range::queue>(
-      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto category, auto name, auto text, auto queue) {
+  const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category,
+                                 &Range::name, &Range::text, &Range::queue>(
+      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto category, auto name,
+                  auto text, auto queue) {
         for (std::size_t i = 0; i < start.size(); ++i) {
-          if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs || !scope.only.holds(thread[i]))
+          if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs ||
+              !scope.only.holds(thread[i]))
             continue;
           const bool isPhase = category[i] == names.phase;
           if (!isPhase && category[i] != names.operators) continue;
-          PassesOfThread& passes = threads.try_emplace(thread[i], scope.steps, out, all).first->second;
+          PassesOfThread& passes =
+              threads.try_emplace(thread[i], scope.steps, out, all).first->second;
           const TimeWindow time{start[i], start[i] + dur[i]};
           if (!isPhase) passes.addOperator(start[i], text[i]);
           if (isPhase && name[i] == names.forward) passes.addForward(time);
@@ -133,7 +142,8 @@ prof::Result<ForwardPasses> forwardPasses(const Store& store, TimeWindow window,
         }
       });
   if (!status) return status.error();
-  const auto most = std::ranges::max_element(all, {}, [](const auto& passes) { return passes.second.count; });
+  const auto most =
+      std::ranges::max_element(all, {}, [](const auto& passes) { return passes.second.count; });
   if (most == all.end()) return out;
   const FirstTensor input = firstTensorOf(store.text(most->first));
   out.input = input.text;

@@ -36,16 +36,18 @@ class Graph {
   Graph(const Store& store, const Topology& topology) : store_(store), topology_(topology) {}
 
   void add(ThreadId thread, std::uint64_t sequence, TimeNs startNs, TimeNs endNs, StringId name) {
-    // An operator without a number of its own, as of a recurrent network, has none that others share.
+    // An operator without a number of its own, as of a recurrent network, has none that others
+    // share.
     if (sequence == 0) return;
     TimeNs& busyUntil = busyUntil_[thread];
     const bool isOutermost = startNs >= busyUntil;
     busyUntil = std::max(busyUntil, endNs);
     const auto owner = topology_.processOfThread.find(thread);
-    const ProcessId process = owner == topology_.processOfThread.end() ? ProcessId() : owner->second;
+    const ProcessId process =
+        owner == topology_.processOfThread.end() ? ProcessId() : owner->second;
     const bool isForward = isOutermost && !isBackward(name);
-    const auto [found, isNew] =
-        operators_[process].try_emplace(sequence, Forward{startNs, endNs, name, thread, false, isForward});
+    const auto [found, isNew] = operators_[process].try_emplace(
+        sequence, Forward{startNs, endNs, name, thread, false, isForward});
     // Operators inside of it have its number, too.
     if (!isNew && startNs >= found->second.endNs) found->second.isUsed = true;
   }
@@ -60,7 +62,8 @@ class Graph {
         if (op.isUsed) continue;
         prof::addTo(out.unusedNs, op.endNs - op.startNs);
         prof::addTo(byName[op.name], op.endNs - op.startNs);
-        if (op.endNs - op.startNs > out.longest.endNs - out.longest.startNs) out.longest = {op.startNs, op.endNs};
+        if (op.endNs - op.startNs > out.longest.endNs - out.longest.startNs)
+          out.longest = {op.startNs, op.endNs};
       }
     }
     for (const auto& [name, ns] : byName) {
@@ -99,24 +102,28 @@ class Graph {
 
 }  // namespace
 
-prof::Result<GradientUse> gradientUse(const Store& store, prof::TimeWindow window, const Selection& only) {
+prof::Result<GradientUse> gradientUse(const Store& store, prof::TimeWindow window,
+                                      const Selection& only) {
   const Topology topology = loadTopology(store);
   Graph graph(store, topology);
   NameClasses classes(store);
   // The execution of an operator has a number of its own, which is none in the graph.
   const StringId execution = store.find("execution");
-  const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category,
-                                 &Range::name, &Range::queue, &Range::payload, &Range::payloadType>(
-      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name, auto queue,
-                  auto payload, auto type) {
-        for (std::size_t i = 0; i < start.size(); ++i) {
-          if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs || !only.holds(thread[i])) continue;
-          if (execution && category[i] == execution) continue;
-          if (classes.ofRange(domain[i], category[i], name[i]) != Activity::Operator) continue;
-          graph.add(thread[i], type[i] == prof::PayloadType::U64 ? payload[i] : 0, start[i], start[i] + dur[i],
-                    name[i]);
-        }
-      });
+  const auto status =
+      store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category,
+                 &Range::name, &Range::queue, &Range::payload, &Range::payloadType>(
+          window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category,
+                      auto name, auto queue, auto payload, auto type) {
+            for (std::size_t i = 0; i < start.size(); ++i) {
+              if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs ||
+                  !only.holds(thread[i]))
+                continue;
+              if (execution && category[i] == execution) continue;
+              if (classes.ofRange(domain[i], category[i], name[i]) != Activity::Operator) continue;
+              graph.add(thread[i], type[i] == prof::PayloadType::U64 ? payload[i] : 0, start[i],
+                        start[i] + dur[i], name[i]);
+            }
+          });
   if (!status) return status.error();
   GradientUse use = graph.use();
   if (use.unusedShare() < kFewUnused) return use;
@@ -130,7 +137,8 @@ namespace of_gradient_use {
 namespace {
 
 prof::Status compute(Analysis& analysis) {
-  return keep(analysis, analyzer::gradientUse(*analysis.store, analysis.window, analysis.scope.only));
+  return keep(analysis,
+              analyzer::gradientUse(*analysis.store, analysis.window, analysis.scope.only));
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace lacuna::analyzer {
 
-/// Outermost operators of the forward pass that have a place in the graph of gradients, by whether a backward pass came
-/// back to them. An operator and its backward share a sequence number.
+/// Outermost operators of the forward pass that have a place in the graph of gradients, by whether
+/// a backward pass came back to them. An operator and its backward share a sequence number.
 struct GradientUse {
   std::uint64_t used = 0;
   std::uint64_t unused = 0;
@@ -21,7 +21,8 @@ struct GradientUse {
   std::int64_t costliestNs = 0;
   prof::TimeWindow longest{0, 0};  ///< the longest of those
 
-  /// The unused part of all operators. It is 0 where no backward is known: some sources have no sequence numbers.
+  /// The unused part of all operators. It is 0 where no backward is known: some sources have no
+  /// sequence numbers.
   [[nodiscard]] double unusedShare() const {
     return used == 0 ? 0 : static_cast<double>(unused) / static_cast<double>(used + unused);
   }
@@ -29,6 +30,7 @@ struct GradientUse {
 /// A smaller part of all operators are values for a log, and none of the passes of the network.
 inline constexpr double kFewUnused = 0.05;
 /// Counts operators of the window, in steps and between them.
-prof::Result<GradientUse> gradientUse(const Store& store, prof::TimeWindow window, const Selection& only = {});
+prof::Result<GradientUse> gradientUse(const Store& store, prof::TimeWindow window,
+                                      const Selection& only = {});
 
 }  // namespace lacuna::analyzer

@@ -39,7 +39,9 @@ struct ReplayKind {
   std::int64_t workNs = 0;  ///< of all replays
   std::size_t graph = 0;
 
-  [[nodiscard]] std::int64_t meanNs() const { return workNs / static_cast<std::int64_t>(replays.size()); }
+  [[nodiscard]] std::int64_t meanNs() const {
+    return workNs / static_cast<std::int64_t>(replays.size());
+  }
 };
 
 class ReplayJudge {
@@ -83,7 +85,8 @@ class ReplayJudge {
   GraphReplays out_;
   std::vector<bool> leftOut_;  ///< by replay: nobody can say what it should have
   std::vector<ReplayKind> kinds_;
-  std::unordered_map<std::size_t, std::size_t> fullerKind_;  ///< by replay: a kind that it may be the rest of
+  std::unordered_map<std::size_t, std::size_t>
+      fullerKind_;  ///< by replay: a kind that it may be the rest of
   std::map<ProcessId, RecordedWork> recorded_;
   std::unordered_map<std::size_t, std::vector<std::size_t>> replaysOf_;                ///< by graph
   std::unordered_map<std::size_t, std::unordered_map<std::uint64_t, TimeNs>> orders_;  ///< by graph
@@ -116,8 +119,8 @@ std::size_t ReplayJudge::addGraph(ProcessId process, std::uint32_t id, std::uint
   return out_.graphs.size() - 1;
 }
 
-/// A graph has the nodes that any of its replays has, and those that were copied together with them. Where they are not
-/// numbered, it has as many as the fullest.
+/// A graph has the nodes that any of its replays has, and those that were copied together with
+/// them. Where they are not numbered, it has as many as the fullest.
 void ReplayJudge::groupIdentified() {
   std::unordered_map<std::uint32_t, std::size_t> graphs;
   std::unordered_map<std::size_t, std::unordered_set<std::uint64_t>> nodes;
@@ -158,18 +161,20 @@ void ReplayJudge::groupByNames() {
     std::ranges::sort(names);
     const auto [kind, isNew] = kinds.try_emplace({replay.process, names}, kinds_.size());
     if (isNew)
-      kinds_.push_back({replay.process, std::move(names), {}, 0, addGraph(replay.process, 0, replay.recorded)});
+      kinds_.push_back(
+          {replay.process, std::move(names), {}, 0, addGraph(replay.process, 0, replay.recorded)});
     ReplayKind& own = kinds_[kind->second];
     own.replays.push_back(i);
     prof::addTo(own.workNs, replay.workNs);
     replay.graph = own.graph;
-    for (const ReplayedWork& piece : in_.workOf(i)) addQueueOnce(out_.graphs[own.graph].queues, piece.queue);
+    for (const ReplayedWork& piece : in_.workOf(i))
+      addQueueOnce(out_.graphs[own.graph].queues, piece.queue);
   }
   if (kinds_.size() <= kMostKinds) findFullerKinds();
 }
 
-/// A replay may be what is left of one of another kind. It then has a part of that kind's work, which is more frequent,
-/// and is the only one with just this part or has less than half.
+/// A replay may be what is left of one of another kind. It then has a part of that kind's work,
+/// which is more frequent, and is the only one with just this part or has less than half.
 void ReplayJudge::findFullerKinds() {
   for (const ReplayKind& part : kinds_) {
     const ReplayKind* best = nullptr;
@@ -178,11 +183,13 @@ void ReplayJudge::findFullerKinds() {
           kind.names.size() <= part.names.size())
         continue;
       const bool isFew = 2 * part.names.size() < kind.names.size();
-      if ((part.replays.size() > 1 && !isFew) || !std::ranges::includes(kind.names, part.names)) continue;
+      if ((part.replays.size() > 1 && !isFew) || !std::ranges::includes(kind.names, part.names))
+        continue;
       if (best == nullptr || kind.replays.size() > best->replays.size()) best = &kind;
     }
     if (best == nullptr) continue;
-    for (const std::size_t replay : part.replays) fullerKind_[replay] = static_cast<std::size_t>(best - kinds_.data());
+    for (const std::size_t replay : part.replays)
+      fullerKind_[replay] = static_cast<std::size_t>(best - kinds_.data());
   }
 }
 
@@ -206,7 +213,8 @@ std::size_t ReplayJudge::graphOfEmpty(ProcessId process) {
 QueueId ReplayJudge::usualQueue(const GraphReplay& replay, const RecordedWork& recorded) const {
   const auto found = queues_.find(replay.thread);
   if (found == queues_.end()) return recorded.busiest();
-  return std::ranges::max_element(found->second, {}, [](const auto& entry) { return entry.second; })->first;
+  return std::ranges::max_element(found->second, {}, [](const auto& entry) { return entry.second; })
+      ->first;
 }
 
 prof::Result<const RecordedWork*> ReplayJudge::recordedOf(ProcessId process) {
@@ -235,7 +243,8 @@ prof::Status ReplayJudge::judge(std::size_t at) {
   return {};
 }
 
-/// A graph does something. Where nothing of it was recorded, it is missing; unless work without a launch may be its.
+/// A graph does something. Where nothing of it was recorded, it is missing; unless work without a
+/// launch may be its.
 void ReplayJudge::judgeEmpty(GraphReplay& replay, const RecordedWork& recorded) {
   replay.queue = usualQueue(replay, recorded);
   if (recorded.empty() || recorded.hasUnlinkedIn(recorded.stretchOf(replay))) return;
@@ -243,11 +252,14 @@ void ReplayJudge::judgeEmpty(GraphReplay& replay, const RecordedWork& recorded) 
   replay.missing = std::max<std::uint64_t>(1, out_.graphs[replay.graph].nodes);
 }
 
-/// A smaller graph looks like a part of a larger one. But work that ran unseen leaves a hole, and where the device did
-/// not idle as long as the rest would take, it did not run.
-void ReplayJudge::judgeAgainst(GraphReplay& replay, const ReplayKind& fuller, const RecordedWork& recorded) {
+/// A smaller graph looks like a part of a larger one. But work that ran unseen leaves a hole, and
+/// where the device did not idle as long as the rest would take, it did not run.
+void ReplayJudge::judgeAgainst(GraphReplay& replay, const ReplayKind& fuller,
+                               const RecordedWork& recorded) {
   const TimeWindow stretch = recorded.stretchOf(replay);
-  if (recorded.isOpen(stretch) || recorded.idleNs(replay.queue, stretch) < fuller.meanNs() - replay.workNs) return;
+  if (recorded.isOpen(stretch) ||
+      recorded.idleNs(replay.queue, stretch) < fuller.meanNs() - replay.workNs)
+    return;
   replay.missing = fuller.names.size() - replay.recorded;
   replay.graph = fuller.graph;
 }
@@ -258,7 +270,8 @@ const std::unordered_map<std::uint64_t, TimeNs>& ReplayJudge::orderOf(std::size_
   if (!isNew) return order->second;
   for (const std::size_t replay : replaysOf_[graph]) {
     if (in_.replays[replay].missing > 0) continue;
-    for (const ReplayedWork& piece : in_.workOf(replay)) order->second.try_emplace(piece.node, piece.startNs);
+    for (const ReplayedWork& piece : in_.workOf(replay))
+      order->second.try_emplace(piece.node, piece.startNs);
     break;
   }
   return order->second;
@@ -316,7 +329,8 @@ void ReplayJudge::finish() {
     return std::tuple(span.startNs, span.queue, span.endNs, span.correlation);
   });
   TimeNs latest = INT64_MIN;
-  for (const DeviceSpan& span : out_.unrecorded) out_.latestEnds.push_back(latest = std::max(latest, span.endNs));
+  for (const DeviceSpan& span : out_.unrecorded)
+    out_.latestEnds.push_back(latest = std::max(latest, span.endNs));
 }
 
 }  // namespace
@@ -342,8 +356,9 @@ bool GraphReplays::lacksWorkIn(TimeWindow window) const {
 std::vector<DeviceSpan> GraphReplays::unrecordedNear(TimeWindow window) const {
   const TimeNs untilNs = window.endNs + (window.endNs - window.startNs) / 8;
   std::vector<DeviceSpan> near;
-  std::ranges::copy_if(unrecorded, std::back_inserter(near),
-                       [&](const DeviceSpan& span) { return span.startNs < untilNs && span.endNs > window.startNs; });
+  std::ranges::copy_if(unrecorded, std::back_inserter(near), [&](const DeviceSpan& span) {
+    return span.startNs < untilNs && span.endNs > window.startNs;
+  });
   return near;
 }
 

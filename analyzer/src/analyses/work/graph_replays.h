@@ -13,7 +13,8 @@
 
 namespace lacuna::analyzer {
 
-// Replays of CUDA or HIP graphs. A profiler may have recorded only a part of one. docs/analyses/graphs.md.
+// Replays of CUDA or HIP graphs. A profiler may have recorded only a part of one.
+// docs/analyses/graphs.md.
 
 enum class ReplayState : std::uint8_t {
   Whole,          ///< all of the graph's work was recorded
@@ -25,15 +26,17 @@ enum class ReplayState : std::uint8_t {
 struct GraphReplay {
   prof::ProcessId process;
   std::uint64_t correlation = 0;
-  prof::ThreadId thread;             ///< that launched it; none where the call was not recorded
-  prof::TimeNs launchNs = 0;         ///< the begin of the call; where that was not recorded, of the first work
+  prof::ThreadId thread;  ///< that launched it; none where the call was not recorded
+  prof::TimeNs launchNs =
+      0;  ///< the begin of the call; where that was not recorded, of the first work
   prof::TimeNs firstNs = INT64_MAX;  ///< the recorded work: first start
   prof::TimeNs lastNs = INT64_MIN;   ///< and last end
   std::int64_t workNs = 0;           ///< and its sum
-  prof::QueueId queue;               ///< of the first recorded work; of none, the one that such replays use
-  std::size_t graph = 0;             ///< in GraphReplays::graphs
-  std::uint64_t recorded = 0;        ///< pieces of work, each node of the graph once
-  std::uint64_t missing = 0;         ///< that the graph has beyond those; 1 or more of a graph that is not known
+  prof::QueueId queue;    ///< of the first recorded work; of none, the one that such replays use
+  std::size_t graph = 0;  ///< in GraphReplays::graphs
+  std::uint64_t recorded = 0;  ///< pieces of work, each node of the graph once
+  std::uint64_t missing =
+      0;  ///< that the graph has beyond those; 1 or more of a graph that is not known
   ReplayState state = ReplayState::Whole;
 
   [[nodiscard]] bool hasCall() const { return static_cast<bool>(thread); }
@@ -52,10 +55,11 @@ struct ReplayedGraph {
 struct GraphReplays {
   std::vector<ReplayedGraph> graphs;
   std::vector<GraphReplay> replays;  ///< in the order of their launches
-  /// The stretches in which missing work may have run, one for each queue of its graph, by start. Their launches are
-  /// those of the replays.
+  /// The stretches in which missing work may have run, one for each queue of its graph, by start.
+  /// Their launches are those of the replays.
   std::vector<DeviceSpan> unrecorded;
-  /// The ledgers' time that is unknown for them: of the run, and by position in the steps. Filled in with the ledgers.
+  /// The ledgers' time that is unknown for them: of the run, and by position in the steps. Filled
+  /// in with the ledgers.
   Ledger unknownOfRun{};
   std::vector<Ledger> unknownOfSteps{};
   /// Ends of `unrecorded` so far, the latest of each: stretches overlap.
@@ -69,14 +73,16 @@ struct GraphReplays {
   [[nodiscard]] bool lacksWorkIn(prof::TimeWindow window) const;
 };
 
-/// Analysis::meanStepLedger() without the time in which missing work may have run: nobody knows if a device waited
-/// then.
+/// Analysis::meanStepLedger() without the time in which missing work may have run: nobody knows if
+/// a device waited then.
 Ledger knownMeanStep(const Analysis& analysis);
 
-/// True for the name of a call that launches a graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
+/// True for the name of a call that launches a graph: cudaGraphLaunch, cuGraphLaunch,
+/// hipGraphLaunch.
 bool launchesGraph(std::string_view call);
 
-/// The replays of a trace. Reads the calls and the device work once; and once more where work is missing.
+/// The replays of a trace. Reads the calls and the device work once; and once more where work is
+/// missing.
 prof::Result<GraphReplays> findGraphReplays(const Store& store);
 
 }  // namespace lacuna::analyzer

@@ -33,17 +33,19 @@ std::vector<std::size_t> parentsOf(const std::vector<const HostSpan*>& spans) {
   return parents;
 }
 
-std::size_t spanAt(const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& parents, prof::TimeNs t) {
-  const auto after = std::upper_bound(spans.begin(), spans.end(), t,
-                                      [](prof::TimeNs at, const HostSpan* s) { return at < s->startNs; });
+std::size_t spanAt(const std::vector<const HostSpan*>& spans,
+                   const std::vector<std::size_t>& parents, prof::TimeNs t) {
+  const auto after =
+      std::upper_bound(spans.begin(), spans.end(), t,
+                       [](prof::TimeNs at, const HostSpan* s) { return at < s->startNs; });
   if (after == spans.begin()) return kNoSpan;
   auto at = static_cast<std::size_t>(after - spans.begin()) - 1;
   while (at != kNoSpan && spans[at]->endNs < t) at = parents[at];
   return at;
 }
 
-const HostSpan* operatorAt(const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& parents,
-                           prof::TimeNs t) {
+const HostSpan* operatorAt(const std::vector<const HostSpan*>& spans,
+                           const std::vector<std::size_t>& parents, prof::TimeNs t) {
   const std::size_t at = spanAt(spans, parents, t);
   return at == kNoSpan ? nullptr : spans[at];
 }

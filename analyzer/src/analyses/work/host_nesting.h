@@ -10,8 +10,8 @@
 /// Which spans of a host thread lie around which.
 namespace lacuna::analyzer {
 
-/// Sorts the spans of a thread by begin, outer ones first. Two with the same times keep their order: the first of them
-/// is the outer one.
+/// Sorts the spans of a thread by begin, outer ones first. Two with the same times keep their
+/// order: the first of them is the outer one.
 void sortOuterFirst(std::vector<const HostSpan*>& spans);
 
 /// Per thread, in that order.
@@ -28,9 +28,10 @@ inline bool startsIn(prof::TimeWindow window, prof::TimeNs startNs) {
 }
 
 /// The position of the innermost span around `t`, or kNoSpan.
-std::size_t spanAt(const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& parents, prof::TimeNs t);
+std::size_t spanAt(const std::vector<const HostSpan*>& spans,
+                   const std::vector<std::size_t>& parents, prof::TimeNs t);
 /// The same span itself, or null.
-const HostSpan* operatorAt(const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& parents,
-                           prof::TimeNs t);
+const HostSpan* operatorAt(const std::vector<const HostSpan*>& spans,
+                           const std::vector<std::size_t>& parents, prof::TimeNs t);
 
 }  // namespace lacuna::analyzer

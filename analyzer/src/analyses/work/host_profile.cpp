@@ -10,10 +10,13 @@ namespace {
 
 using prof::TimeNs;
 
-/// The spans that cover the sweep's position, per activity. Ended ones are dropped when they surface at the top.
+/// The spans that cover the sweep's position, per activity. Ended ones are dropped when they
+/// surface at the top.
 class OpenSpans {
  public:
-  void open(const HostSpan* span) { stacks_[static_cast<std::size_t>(span->activity)].push_back(span); }
+  void open(const HostSpan* span) {
+    stacks_[static_cast<std::size_t>(span->activity)].push_back(span);
+  }
 
   /// The winner at `t`, or null. Drops what has ended.
   const HostSpan* best(TimeNs t) {
@@ -42,8 +45,8 @@ void emit(HostProfile& profile, const HostSpan* span, TimeNs from, TimeNs to) {
   profile.push_back({from, to, span->name, span->thread, span->wokenBy, span->activity});
 }
 
-/// Advances from `t` to `until` with what is open. A piece ends where its span ends; what begins is added by the
-/// caller.
+/// Advances from `t` to `until` with what is open. A piece ends where its span ends; what begins is
+/// added by the caller.
 void advance(OpenSpans& open, HostProfile& profile, TimeNs t, TimeNs until) {
   while (t < until) {
     const HostSpan* span = open.best(t);
@@ -69,7 +72,8 @@ HostProfile flatten(std::span<const HostSpan* const> sortedByStart) {
 }
 
 HostProfile::const_iterator pieceAt(const HostProfile& profile, TimeNs t) {
-  return std::partition_point(profile.begin(), profile.end(), [&](const HostPiece& piece) { return piece.endNs <= t; });
+  return std::partition_point(profile.begin(), profile.end(),
+                              [&](const HostPiece& piece) { return piece.endNs <= t; });
 }
 
 }  // namespace lacuna::analyzer

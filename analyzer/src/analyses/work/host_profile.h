@@ -9,8 +9,8 @@
 
 namespace lacuna::analyzer {
 
-/// One thing that a thread did, after precedence: profiles hold disjoint pieces in time order with holes where nothing
-/// is known.
+/// One thing that a thread did, after precedence: profiles hold disjoint pieces in time order with
+/// holes where nothing is known.
 struct HostPiece {
   prof::TimeNs startNs = 0;
   prof::TimeNs endNs = 0;
@@ -21,8 +21,8 @@ struct HostPiece {
 };
 using HostProfile = std::vector<HostPiece>;
 
-/// Flattens spans (sorted by start) into a profile: the greatest activity wins, and within one the latest begun.
-/// O(n log n).
+/// Flattens spans (sorted by start) into a profile: the greatest activity wins, and within one the
+/// latest begun. O(n log n).
 HostProfile flatten(std::span<const HostSpan* const> sortedByStart);
 
 /// The first piece that ends after `t`.

@@ -18,7 +18,8 @@ namespace {
 
 using prof::Kernel;
 
-/// The executions of CPU devices among the kernels are recorded by those that run them, and take that much longer.
+/// The executions of CPU devices among the kernels are recorded by those that run them, and take
+/// that much longer.
 prof::Status addRecording(const Store& store, prof::TimeWindow window, const TableScope& scope,
                           std::unordered_map<prof::StringId, KernelRow>& byName) {
   const EventCosts costs = eventCosts(store);
@@ -28,10 +29,12 @@ prof::Status addRecording(const Store& store, prof::TimeWindow window, const Tab
   if (scope.taken.empty() && cpus.size() == store.rows<prof::Device>()) {
     for (auto& [name, row] : byName) recorded[name].ranges = row.count;
   } else {
-    const auto status = store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::queue, &Kernel::device, &Kernel::name>(
+    const auto status = store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::queue,
+                                   &Kernel::device, &Kernel::name>(
         window, [&](std::uint64_t, auto start, auto dur, auto queue, auto device, auto name) {
           for (std::size_t i = 0; i < start.size(); ++i) {
-            const bool inside = start[i] >= window.startNs && start[i] < window.endNs && scope.only.holds(queue[i]);
+            const bool inside =
+                start[i] >= window.startNs && start[i] < window.endNs && scope.only.holds(queue[i]);
             if (!inside || !cpus.contains(device[i])) continue;
             RecordedTime& sum = recorded[name[i]];
             ++sum.ranges;
@@ -49,13 +52,14 @@ prof::Status addRecording(const Store& store, prof::TimeWindow window, const Tab
 
 }  // namespace
 
-prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeWindow window, const TableScope& scope,
-                                                 const StepWork& work) {
+prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeWindow window,
+                                                 const TableScope& scope, const StepWork& work) {
   std::unordered_map<prof::StringId, KernelRow> byName;
   const auto status = store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::queue, &Kernel::name>(
       window, [&](std::uint64_t, auto start, auto dur, auto queue, auto name) {
         for (std::size_t i = 0; i < start.size(); ++i) {
-          if (start[i] < window.startNs || start[i] >= window.endNs || !scope.only.holds(queue[i])) continue;
+          if (start[i] < window.startNs || start[i] >= window.endNs || !scope.only.holds(queue[i]))
+            continue;
           KernelRow& row = byName[name[i]];
           row.minNs = row.count == 0 ? dur[i] : std::min(row.minNs, dur[i]);
           row.maxNs = std::max(row.maxNs, dur[i]);
@@ -94,7 +98,8 @@ namespace {
 constexpr std::array kInputs{&parts::stepWork};
 
 prof::Status compute(Analysis& analysis) {
-  return keep(analysis, kernelTable(*analysis.store, analysis.window, analysis.scope, analysis.of<StepWork>()));
+  return keep(analysis, kernelTable(*analysis.store, analysis.window, analysis.scope,
+                                    analysis.of<StepWork>()));
 }
 
 }  // namespace

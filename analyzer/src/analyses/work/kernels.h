@@ -26,11 +26,13 @@ struct KernelRow {
   bool matrix = false;           ///< a matrix product or convolution: eligible for tensor cores
   bool pointwise = false;        ///< elementwise work that could be fused with its neighbours
   std::int64_t recordingNs = 0;  ///< of totalNs, at most; as all of that name (ledger.h)
-  [[nodiscard]] std::int64_t meanNs() const { return count == 0 ? 0 : totalNs / static_cast<std::int64_t>(count); }
+  [[nodiscard]] std::int64_t meanNs() const {
+    return count == 0 ? 0 : totalNs / static_cast<std::int64_t>(count);
+  }
 };
 /// Costliest first.
 using KernelTable = std::vector<KernelRow>;
-prof::Result<KernelTable> kernelTable(const Store& store, prof::TimeWindow window, const TableScope& scope = {},
-                                      const StepWork& work = {});
+prof::Result<KernelTable> kernelTable(const Store& store, prof::TimeWindow window,
+                                      const TableScope& scope = {}, const StepWork& work = {});
 
 }  // namespace lacuna::analyzer

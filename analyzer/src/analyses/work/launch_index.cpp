@@ -8,18 +8,21 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Calls first, then the shorter span: the innermost range that carries the correlation is the launch.
+/// Calls first, then the shorter span: the innermost range that carries the correlation is the
+/// launch.
 bool isBetterLaunch(const HostSpan& a, const HostSpan& b) {
   const auto rank = [](const HostSpan& span) {
     if (span.activity == Activity::Launch) return 0;
     return span.activity == Activity::Sync || span.activity == Activity::Driver ? 1 : 2;
   };
-  return std::tuple(rank(a), a.endNs - a.startNs, a.startNs) < std::tuple(rank(b), b.endNs - b.startNs, b.startNs);
+  return std::tuple(rank(a), a.endNs - a.startNs, a.startNs) <
+         std::tuple(rank(b), b.endNs - b.startNs, b.startNs);
 }
 
 }  // namespace
 
-LaunchIndex::LaunchIndex(const Timeline& timeline, std::span<const DeviceSpan> more) : topology_(timeline.topology) {
+LaunchIndex::LaunchIndex(const Timeline& timeline, std::span<const DeviceSpan> more)
+    : topology_(timeline.topology) {
   std::unordered_map<prof::ProcessId, std::uint64_t> counts;
   for (const HostSpan& span : timeline.host) {
     if (!span.launches || !span.thread) continue;
@@ -34,7 +37,8 @@ LaunchIndex::LaunchIndex(const Timeline& timeline, std::span<const DeviceSpan> m
   });
   std::uint64_t most = 0;
   for (const auto& [process, count] : counts) {
-    if (count > most || (count == most && process < busiest_)) std::tie(most, busiest_) = std::tuple(count, process);
+    if (count > most || (count == most && process < busiest_))
+      std::tie(most, busiest_) = std::tuple(count, process);
   }
   for (const std::span<const DeviceSpan> spans : {std::span(timeline.device), more}) {
     for (const DeviceSpan& span : spans) {
@@ -48,16 +52,19 @@ LaunchIndex::Key LaunchIndex::keyOf(const DeviceSpan& span) const {
 }
 
 std::vector<LaunchIndex::Entry>::const_iterator LaunchIndex::firstOf(const Key& key) const {
-  return std::lower_bound(entries_.begin(), entries_.end(), key,
-                          [](const Entry& entry, const Key& wanted) { return entry.key() < wanted; });
+  return std::lower_bound(
+      entries_.begin(), entries_.end(), key,
+      [](const Entry& entry, const Key& wanted) { return entry.key() < wanted; });
 }
 
 std::span<const LaunchIndex::Entry> LaunchIndex::all(const DeviceSpan& span) const {
   if (span.correlation == 0) return {};
   const Key key = keyOf(span);
   const auto first = firstOf(key);
-  return {first, std::upper_bound(first, entries_.end(), key,
-                                  [](const Key& wanted, const Entry& entry) { return wanted < entry.key(); })};
+  return {first,
+          std::upper_bound(first, entries_.end(), key, [](const Key& wanted, const Entry& entry) {
+            return wanted < entry.key();
+          })};
 }
 
 const HostSpan* LaunchIndex::find(const DeviceSpan& span) const {

@@ -13,7 +13,8 @@
 
 namespace lacuna::analyzer {
 
-/// Work in place: the thread that calls executes it, so its launch call is the moment at which it begins.
+/// Work in place: the thread that calls executes it, so its launch call is the moment at which it
+/// begins.
 inline bool isInPlace(const HostSpan& launch, const DeviceSpan& work) {
   return launch.startNs == launch.endNs && launch.startNs == work.startNs;
 }
@@ -24,7 +25,8 @@ class LaunchIndex {
   /// `more`: work that the timeline lacks; its launches are as others.
   explicit LaunchIndex(const Timeline& timeline, std::span<const DeviceSpan> more = {});
 
-  /// The launching call, or null. An API call is preferred to a range that carries the same correlation.
+  /// The launching call, or null. An API call is preferred to a range that carries the same
+  /// correlation.
   [[nodiscard]] const HostSpan* find(const DeviceSpan& span) const;
   using Key = std::pair<prof::ProcessId, std::uint64_t>;
   struct Entry {
@@ -33,13 +35,17 @@ class LaunchIndex {
     const HostSpan* span;
     [[nodiscard]] Key key() const { return {process, correlation}; }
   };
-  /// All calls and ranges that carry the work's correlation, the launching one first: calls may lie in each other.
+  /// All calls and ranges that carry the work's correlation, the launching one first: calls may lie
+  /// in each other.
   [[nodiscard]] std::span<const Entry> all(const DeviceSpan& span) const;
   /// True for a thread that launched at least one span of device work.
-  [[nodiscard]] bool isLaunching(prof::ThreadId thread) const { return launching_.contains(thread); }
+  [[nodiscard]] bool isLaunching(prof::ThreadId thread) const {
+    return launching_.contains(thread);
+  }
 
   [[nodiscard]] prof::ProcessId processOf(prof::ThreadId thread) const;
-  /// The process that fills the queue; where the trace does not show it, the process that launches the most.
+  /// The process that fills the queue; where the trace does not show it, the process that launches
+  /// the most.
   [[nodiscard]] prof::ProcessId processOf(prof::QueueId queue) const;
   [[nodiscard]] prof::ProcessId processOf(const LedgerScope& scope) const;
 

@@ -15,7 +15,8 @@ using prof::ProcessId;
 using prof::TimeWindow;
 
 void ThreadStretches::finish() {
-  for (auto& [thread, stretches] : byThread_) std::ranges::sort(stretches, {}, &TimeWindow::startNs);
+  for (auto& [thread, stretches] : byThread_)
+    std::ranges::sort(stretches, {}, &TimeWindow::startNs);
 }
 
 bool ThreadStretches::hold(prof::ThreadId thread, prof::TimeNs at) const {
@@ -25,8 +26,8 @@ bool ThreadStretches::hold(prof::ThreadId thread, prof::TimeNs at) const {
   return next != found->second.begin() && at < std::prev(next)->endNs;
 }
 
-prof::Result<std::int64_t> kernelNsLaunchedIn(const Store& store, const Topology& topology, TimeWindow window,
-                                              const ThreadStretches& stretches) {
+prof::Result<std::int64_t> kernelNsLaunchedIn(const Store& store, const Topology& topology,
+                                              TimeWindow window, const ThreadStretches& stretches) {
   using prof::ApiCall;
   using prof::Kernel;
   using prof::Range;
@@ -35,19 +36,23 @@ prof::Result<std::int64_t> kernelNsLaunchedIn(const Store& store, const Topology
     for (std::size_t i = 0; i < start.size(); ++i) {
       if (correlation[i] == 0 || !stretches.hold(thread[i], start[i])) continue;
       const auto owner = topology.processOfThread.find(thread[i]);
-      launched[owner == topology.processOfThread.end() ? ProcessId() : owner->second].insert(correlation[i]);
+      launched[owner == topology.processOfThread.end() ? ProcessId() : owner->second].insert(
+          correlation[i]);
     }
   };
   auto status = store.scan<&Range::startNs, &Range::thread, &Range::correlation>(window, take);
-  if (status) status = store.scan<&ApiCall::startNs, &ApiCall::thread, &ApiCall::correlation>(window, take);
+  if (status)
+    status = store.scan<&ApiCall::startNs, &ApiCall::thread, &ApiCall::correlation>(window, take);
   if (!status) return status.error();
   std::int64_t ns = 0;
   status = store.scan<&Kernel::durNs, &Kernel::queue, &Kernel::correlation>(
       window, [&](std::uint64_t, auto dur, auto queue, auto correlation) {
         for (std::size_t i = 0; i < dur.size(); ++i) {
           const auto owner = topology.processOfQueue.find(queue[i]);
-          const auto its = launched.find(owner == topology.processOfQueue.end() ? ProcessId() : owner->second);
-          if (its != launched.end() && its->second.contains(correlation[i])) prof::addTo(ns, dur[i]);
+          const auto its =
+              launched.find(owner == topology.processOfQueue.end() ? ProcessId() : owner->second);
+          if (its != launched.end() && its->second.contains(correlation[i]))
+            prof::addTo(ns, dur[i]);
         }
       });
   if (!status) return status.error();

@@ -42,8 +42,8 @@ void addLaunches(LaunchStats& launches, const LaunchStats& more) {
 
 }  // namespace
 
-LaunchStats launchStats(const Timeline& timeline, const LaunchIndex& launches, prof::TimeWindow window,
-                        const RecordedCosts* costs) {
+LaunchStats launchStats(const Timeline& timeline, const LaunchIndex& launches,
+                        prof::TimeWindow window, const RecordedCosts* costs) {
   LaunchStats stats;
   std::vector<std::int64_t> calls;
   std::vector<std::int64_t> delays;
@@ -75,12 +75,14 @@ LaunchStats launchStats(const Timeline& timeline, const LaunchIndex& launches, p
   }
   std::uint64_t depthSum = 0;
   for (auto& [queue, work] : queues) {
-    std::sort(work.begin(), work.end(), [](const Launched& a, const Launched& b) { return a.at < b.at; });
+    std::sort(work.begin(), work.end(),
+              [](const Launched& a, const Launched& b) { return a.at < b.at; });
     std::vector<prof::TimeNs> ends;
     for (const Launched& item : work) ends.push_back(item.endNs);
     std::sort(ends.begin(), ends.end());
     for (std::size_t i = 0; i < work.size(); ++i) {
-      const auto done = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), work[i].at) - ends.begin());
+      const auto done = static_cast<std::size_t>(
+          std::upper_bound(ends.begin(), ends.end(), work[i].at) - ends.begin());
       const std::size_t depth = i > done ? i - done : 0;
       depthSum += depth;
       if (depth == 0) ++stats.foundQueueEmpty;
@@ -92,7 +94,8 @@ LaunchStats launchStats(const Timeline& timeline, const LaunchIndex& launches, p
     stats.callRecordingNs = stats.medianCallNs - medianOf(std::move(leanCalls));
     stats.delayRecordingNs = stats.medianDelayNs - medianOf(std::move(leanDelays));
   }
-  if (stats.launches > 0) stats.meanQueueDepth = static_cast<double>(depthSum) / static_cast<double>(stats.launches);
+  if (stats.launches > 0)
+    stats.meanQueueDepth = static_cast<double>(depthSum) / static_cast<double>(stats.launches);
   return stats;
 }
 
@@ -102,7 +105,8 @@ namespace {
 constexpr std::array kInputs{&parts::stepWork};
 
 void add(Analysis& analysis, const TraceChunk& chunk) {
-  addLaunches(analysis.of<LaunchStats>(), launchStats(chunk.timeline, chunk.index, chunk.window, &chunk.costs));
+  addLaunches(analysis.of<LaunchStats>(),
+              launchStats(chunk.timeline, chunk.index, chunk.window, &chunk.costs));
 }
 
 void finish(Analysis& analysis) {

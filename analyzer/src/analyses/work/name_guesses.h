@@ -55,8 +55,9 @@ bool communicatesThroughHost(std::string_view range);
 /// PyTorch's wait for a batch of a loader without workers, in which the batch is prepared.
 bool preparesInWait(std::string_view range);
 
-/// A call that takes a device's memory from the system or gives it back: cudaMalloc, cudaFree, cuMemMap, hipFree, …, or
-/// an allocator's own range. Not a call that pins memory of the host, nor one of the driver's own pools in queue order.
+/// A call that takes a device's memory from the system or gives it back: cudaMalloc, cudaFree,
+/// cuMemMap, hipFree, …, or an allocator's own range. Not a call that pins memory of the host, nor
+/// one of the driver's own pools in queue order.
 bool goesToSystem(std::string_view call);
 
 }  // namespace lacuna::analyzer

@@ -70,42 +70,47 @@ class OperatorRows {
   std::map<std::pair<StringId, StringId>, CountedRow> rows_;
 };
 
-/// Adds what was allocated less what was freed to the operators around it: to the innermost as its own, to each kind
-/// of operator around once.
-void addMemory(const Store& store, TimeWindow window, const ByThread& operators, const Parents& parents,
-               OperatorRows& rows) {
+/// Adds what was allocated less what was freed to the operators around it: to the innermost as its
+/// own, to each kind of operator around once.
+void addMemory(const Store& store, TimeWindow window, const ByThread& operators,
+               const Parents& parents, OperatorRows& rows) {
   using prof::Allocation;
   using prof::MemoryAction;
-  (void)store.scan<&Allocation::timeNs, &Allocation::thread, &Allocation::action, &Allocation::bytes>(
-      window, [&](std::uint64_t, auto time, auto thread, auto action, auto bytes) {
-        for (std::size_t i = 0; i < time.size(); ++i) {
-          const bool takes = action[i] == MemoryAction::Allocate;
-          if ((!takes && action[i] != MemoryAction::Free) || !startsIn(window, time[i])) continue;
-          const auto spans = operators.find(thread[i]);
-          if (spans == operators.end()) continue;
-          const auto& up = parents.at(thread[i]);
-          const std::size_t at = spanAt(spans->second, up, time[i]);
-          if (at == kNoSpan) continue;
-          const HostSpan* inner = spans->second[at];
-          const auto delta = takes ? static_cast<std::int64_t>(bytes[i]) : -static_cast<std::int64_t>(bytes[i]);
-          prof::addTo(rows.of(*inner).selfMemBytes, delta);
-          ++rows.counted(*inner).self.allocations;
-          const HostSpan* last = nullptr;
-          for (std::size_t p = at; p != kNoSpan; p = up[p]) {
-            const HostSpan* around = spans->second[p];
-            if (last == nullptr || !rows.same(*last, *around)) {
-              prof::addTo(rows.of(*around).memBytes, delta);
-              ++rows.counted(*around).within.allocations;
+  (void)
+      store.scan<&Allocation::timeNs, &Allocation::thread, &Allocation::action, &Allocation::bytes>(
+          window, [&](std::uint64_t, auto time, auto thread, auto action, auto bytes) {
+            for (std::size_t i = 0; i < time.size(); ++i) {
+              const bool takes = action[i] == MemoryAction::Allocate;
+              if ((!takes && action[i] != MemoryAction::Free) || !startsIn(window, time[i]))
+                continue;
+              const auto spans = operators.find(thread[i]);
+              if (spans == operators.end()) continue;
+              const auto& up = parents.at(thread[i]);
+              const std::size_t at = spanAt(spans->second, up, time[i]);
+              if (at == kNoSpan) continue;
+              const HostSpan* inner = spans->second[at];
+              const auto delta = takes ? static_cast<std::int64_t>(bytes[i])
+                                       : -static_cast<std::int64_t>(bytes[i]);
+              prof::addTo(rows.of(*inner).selfMemBytes, delta);
+              ++rows.counted(*inner).self.allocations;
+              const HostSpan* last = nullptr;
+              for (std::size_t p = at; p != kNoSpan; p = up[p]) {
+                const HostSpan* around = spans->second[p];
+                if (last == nullptr || !rows.same(*last, *around)) {
+                  prof::addTo(rows.of(*around).memBytes, delta);
+                  ++rows.counted(*around).within.allocations;
+                }
+                last = around;
+              }
             }
-            last = around;
-          }
-        }
-      });
+          });
 }
 
-/// Number of spans that begin in the window within each span, itself included; also added to its row.
-std::vector<std::uint64_t> countWithin(const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& up,
-                                       TimeWindow window, OperatorRows& rows) {
+/// Number of spans that begin in the window within each span, itself included; also added to its
+/// row.
+std::vector<std::uint64_t> countWithin(const std::vector<const HostSpan*>& spans,
+                                       const std::vector<std::size_t>& up, TimeWindow window,
+                                       OperatorRows& rows) {
   std::vector<std::uint64_t> within(spans.size());
   for (std::size_t i = spans.size(); i-- > 0;) {
     within[i] += startsIn(window, spans[i]->startNs) ? 1 : 0;
@@ -120,8 +125,8 @@ struct OperatorTree {
   const ByThread& operators;
   const Parents& parents;
 
-  /// The innermost operator that launched work: the launch itself, or one around it; null where there is none. Of a
-  /// graph's node it is the one in which the node was made.
+  /// The innermost operator that launched work: the launch itself, or one around it; null where
+  /// there is none. Of a graph's node it is the one in which the node was made.
   [[nodiscard]] const HostSpan* launching(const DeviceSpan& work, const HostSpan& launch) const {
     const HostSpan* made = work.madeBy ? around(work.madeBy, work.madeNs) : nullptr;
     if (made != nullptr) return made;
@@ -134,8 +139,9 @@ struct OperatorTree {
 };
 
 /// Returns which of the timeline's host spans are operators with device work of their own.
-std::vector<bool> addDeviceWork(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
-                                TimeWindow window, const StepSpans& steps, const ShareCurve& taken,
+std::vector<bool> addDeviceWork(const Store& store, const Timeline& timeline,
+                                const LaunchIndex& launches, TimeWindow window,
+                                const StepSpans& steps, const ShareCurve& taken,
                                 const OperatorTree& tree, OperatorRows& rows) {
   const auto cpus = cpuDevices(store);
   std::vector<bool> withWork(timeline.host.size());
@@ -149,7 +155,8 @@ std::vector<bool> addDeviceWork(const Store& store, const Timeline& timeline, co
     rows.of(*op).deviceCalls += withWork[at] ? 0 : 1;
     withWork[at] = true;
     prof::addTo(rows.of(*op).deviceNs, span.endNs - span.startNs);
-    if (steps.hold(launch->startNs)) prof::addTo(rows.of(*op).stepDeviceNs, span.endNs - span.startNs);
+    if (steps.hold(launch->startNs))
+      prof::addTo(rows.of(*op).stepDeviceNs, span.endNs - span.startNs);
     const auto device = timeline.topology.deviceOfQueue.find(span.queue);
     if (device == timeline.topology.deviceOfQueue.end() || !cpus.contains(device->second)) continue;
     RecordedTime& executions = rows.counted(*op).executions;
@@ -159,16 +166,21 @@ std::vector<bool> addDeviceWork(const Store& store, const Timeline& timeline, co
   return withWork;
 }
 
-/// Adds to each row what its calls with device work demand inside. An operator whose own demand is known stands for all
-/// that is in it.
+/// Adds to each row what its calls with device work demand inside. An operator whose own demand is
+/// known stands for all that is in it.
 void addDemands(const Store& store, const Timeline& timeline, const std::vector<bool>& withWork,
-                const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& up, OperatorRows& rows) {
-  if (std::ranges::none_of(spans, [&](const HostSpan* span) { return !store.text(span->text).empty(); })) return;
+                const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& up,
+                OperatorRows& rows) {
+  if (std::ranges::none_of(spans,
+                           [&](const HostSpan* span) { return !store.text(span->text).empty(); }))
+    return;
   std::vector<Demand> inside(spans.size());
   for (std::size_t i = spans.size(); i-- > 0;) {
     CountedRow& counted = rows.counted(*spans[i]);
-    if (!counted.own) counted.own = demandOf(store.text(spans[i]->name), store.text(spans[i]->text));
-    if (withWork[static_cast<std::size_t>(spans[i] - timeline.host.data())]) counted.row.inside.add(inside[i]);
+    if (!counted.own)
+      counted.own = demandOf(store.text(spans[i]->name), store.text(spans[i]->text));
+    if (withWork[static_cast<std::size_t>(spans[i] - timeline.host.data())])
+      counted.row.inside.add(inside[i]);
     if (up[i] != kNoSpan) inside[up[i]].add(counted.own->known() ? *counted.own : inside[i]);
   }
 }
@@ -189,18 +201,20 @@ void addOperator(OperatorRow& a, const OperatorRow& b) {
   a.inside.add(b.inside);
 }
 
-void addOperators(const Analysis& analysis, const TraceChunk& chunk, GroupBy by, const StepSpans& steps,
-                  std::vector<OperatorRow>& into) {
+void addOperators(const Analysis& analysis, const TraceChunk& chunk, GroupBy by,
+                  const StepSpans& steps, std::vector<OperatorRow>& into) {
   const auto keyOf = [](const OperatorRow& row) { return row.name + '\n' + row.shapes; };
   mergeRows(into,
-            operatorTable(*analysis.store, chunk.timeline, chunk.index, chunk.window, by, steps, analysis.scope.taken),
+            operatorTable(*analysis.store, chunk.timeline, chunk.index, chunk.window, by, steps,
+                          analysis.scope.taken),
             keyOf, addOperator);
 }
 
 }  // namespace
 
-std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
-                                       TimeWindow window, GroupBy by, const StepSpans& steps, const ShareCurve& taken) {
+std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline,
+                                       const LaunchIndex& launches, TimeWindow window, GroupBy by,
+                                       const StepSpans& steps, const ShareCurve& taken) {
   const ByThread operators = sortedByThread(timeline, isOperatorSpan);
   Parents parents;
   OperatorRows rows(by);
@@ -242,7 +256,8 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
     }
     while (!around.empty()) leave();
   }
-  const auto withWork = addDeviceWork(store, timeline, launches, window, steps, taken, {operators, parents}, rows);
+  const auto withWork =
+      addDeviceWork(store, timeline, launches, window, steps, taken, {operators, parents}, rows);
   if (by == GroupBy::NameAndShapes) {
     for (const auto& [thread, spans] : operators) {
       addDemands(store, timeline, withWork, spans, parents[thread], rows);
@@ -254,7 +269,8 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
 
 void sortOperators(std::vector<OperatorRow>& operators) {
   std::sort(operators.begin(), operators.end(), [](const OperatorRow& a, const OperatorRow& b) {
-    return std::tie(b.deviceNs, b.selfNs, a.name, a.shapes) < std::tie(a.deviceNs, a.selfNs, b.name, b.shapes);
+    return std::tie(b.deviceNs, b.selfNs, a.name, a.shapes) <
+           std::tie(a.deviceNs, a.selfNs, b.name, b.shapes);
   });
 }
 

@@ -70,11 +70,14 @@ OptimizerPhases phasesOf(const Store& store, const Timeline& timeline) {
 class LoopStats {
  public:
   LoopStats(const Store& store, const StepSpans& steps, PatternStats& stats)
-      : steps_(steps), stats_(stats), repeats_(store, [this](const Repeats::Run& run) { add(run); }) {}
+      : steps_(steps),
+        stats_(stats),
+        repeats_(store, [this](const Repeats::Run& run) { add(run); }) {}
   LoopStats(const LoopStats&) = delete;
 
   void add(const DeviceSpan& span, const HostSpan* launch) {
-    kernels_.push_back({span.endNs - span.startNs, launch == nullptr ? span.startNs : launch->startNs});
+    kernels_.push_back(
+        {span.endNs - span.startNs, launch == nullptr ? span.startNs : launch->startNs});
     repeats_.add(span.name, span.endNs - span.startNs);
   }
   void finish() { repeats_.finish(); }
@@ -87,11 +90,13 @@ class LoopStats {
 
   void add(const Repeats::Run& run) {
     stats_.repeatedLaunches += run.to - run.from;
-    for (std::size_t i = run.from; i < run.to; ++i) prof::addTo(stats_.repeatedDeviceNs, kernels_[i].durNs);
+    for (std::size_t i = run.from; i < run.to; ++i)
+      prof::addTo(stats_.repeatedDeviceNs, kernels_[i].durNs);
     // Where a plain step or a pause lies between two launches, the host does something else there.
     for (std::size_t i = run.from + 1; i < run.to; ++i) {
       const TimeWindow between{kernels_[i - 1].launchedNs, kernels_[i].launchedNs};
-      if (steps_.holdAll(between)) prof::addTo(stats_.repeatedHostNs, between.endNs - between.startNs);
+      if (steps_.holdAll(between))
+        prof::addTo(stats_.repeatedHostNs, between.endNs - between.startNs);
     }
     const std::size_t rounds = (run.to - run.from) / run.period;
     if (rounds <= stats_.mostRepeats) return;
@@ -105,25 +110,31 @@ class LoopStats {
   Repeats repeats_;
 };
 
-/// Before memory goes back to the system the device must be done with it: such a synchronisation is the allocator's.
+/// Before memory goes back to the system the device must be done with it: such a synchronisation is
+/// the allocator's.
 std::uint64_t countReleaseSyncs(const Store& store, const Timeline& timeline, TimeWindow window,
                                 const StepSpans& steps) {
   using prof::Allocation;
   std::unordered_map<ThreadId, std::vector<const HostSpan*>> byThread;
   for (const HostSpan& span : timeline.host) {
-    if (span.activity == Activity::Sync || span.activity == Activity::Launch) byThread[span.thread].push_back(&span);
+    if (span.activity == Activity::Sync || span.activity == Activity::Launch)
+      byThread[span.thread].push_back(&span);
   }
   for (auto& [thread, spans] : byThread)
-    std::sort(spans.begin(), spans.end(), [](const HostSpan* a, const HostSpan* b) { return a->endNs < b->endNs; });
+    std::sort(spans.begin(), spans.end(),
+              [](const HostSpan* a, const HostSpan* b) { return a->endNs < b->endNs; });
   std::unordered_set<const HostSpan*> found;
   const auto status = store.scan<&Allocation::timeNs, &Allocation::thread, &Allocation::action>(
       window, [&](std::uint64_t, auto time, auto thread, auto action) {
         for (std::size_t i = 0; i < time.size(); ++i) {
-          if (action[i] != prof::MemoryAction::Release || time[i] < window.startNs || time[i] >= window.endNs) continue;
+          if (action[i] != prof::MemoryAction::Release || time[i] < window.startNs ||
+              time[i] >= window.endNs)
+            continue;
           const auto spans = byThread.find(thread[i]);
           if (spans == byThread.end()) continue;
-          const auto after = std::upper_bound(spans->second.begin(), spans->second.end(), time[i],
-                                              [](TimeNs at, const HostSpan* span) { return at < span->endNs; });
+          const auto after =
+              std::upper_bound(spans->second.begin(), spans->second.end(), time[i],
+                               [](TimeNs at, const HostSpan* span) { return at < span->endNs; });
           if (after == spans->second.begin()) continue;
           const HostSpan* last = *(after - 1);
           if (last->activity == Activity::Sync && steps.hold(last->startNs)) found.insert(last);
@@ -132,11 +143,13 @@ std::uint64_t countReleaseSyncs(const Store& store, const Timeline& timeline, Ti
   return status ? found.size() : 0;
 }
 
-/// True when the third input of an operator is there: "f32[8,4] f32[2,4] f32[2]" or "[[8, 4], [2, 4], [2]]".
+/// True when the third input of an operator is there: "f32[8,4] f32[2,4] f32[2]" or "[[8, 4], [2,
+/// 4], [2]]".
 bool hasThirdInput(std::string_view shapes) {
   if (shapes.starts_with("[[")) shapes.remove_prefix(1);
   std::size_t count = 0;
-  for (std::size_t at = shapes.find('['); at != std::string_view::npos; at = shapes.find('[', at + 1)) {
+  for (std::size_t at = shapes.find('['); at != std::string_view::npos;
+       at = shapes.find('[', at + 1)) {
     if (++count == 3) return at + 1 < shapes.size() && shapes[at + 1] != ']';
   }
   return false;
@@ -147,7 +160,8 @@ std::string_view firstShape(std::string_view shapes) {
   if (shapes.starts_with("[[")) shapes.remove_prefix(1);
   const std::size_t from = shapes.find('[');
   const std::size_t to = shapes.find(']');
-  return from < to && to != std::string_view::npos ? shapes.substr(from, to - from + 1) : std::string_view();
+  return from < to && to != std::string_view::npos ? shapes.substr(from, to - from + 1)
+                                                   : std::string_view();
 }
 
 /// Type of the first input; Kineto has the types in an argument of their own.
@@ -159,8 +173,9 @@ std::string_view firstType(const Args& args, prof::ArgSetId set, std::string_vie
 
 }  // namespace
 
-PatternStats launchPatterns(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
-                            TimeWindow window, const StepSpans& steps, const Steps& all) {
+PatternStats launchPatterns(const Store& store, const Timeline& timeline,
+                            const LaunchIndex& launches, TimeWindow window, const StepSpans& steps,
+                            const Steps& all) {
   PatternStats stats;
   const OptimizerPhases phases = phasesOf(store, timeline);
   std::map<prof::QueueId, LoopStats> loops;
@@ -175,14 +190,16 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
     const bool upkeep = launch != nullptr && store.text(launch->name) == prof::kUpkeepCall;
     if (span.kind == DeviceSpanKind::Kernel && !upkeep)
       loops.try_emplace(span.queue, store, steps, stats).first->second.add(span, launch);
-    if (span.kind == DeviceSpanKind::Kernel && checksNumbers(store.text(span.name))) ++stats.numberChecks;
+    if (span.kind == DeviceSpanKind::Kernel && checksNumbers(store.text(span.name)))
+      ++stats.numberChecks;
     if (launch == nullptr) continue;
-    const bool clears =
-        phases.zeroing.holds(*launch) && (span.kind == DeviceSpanKind::Memset || fillsMemory(store.text(span.name)));
+    const bool clears = phases.zeroing.holds(*launch) &&
+                        (span.kind == DeviceSpanKind::Memset || fillsMemory(store.text(span.name)));
     if (clears) {
       ++stats.zeroFills;
       prof::addTo(stats.zeroFillNs, span.endNs - span.startNs);
-      if (const Step* step = stepAt(steadySteps, launch->startNs); step != nullptr) filling.insert(step);
+      if (const Step* step = stepAt(steadySteps, launch->startNs); step != nullptr)
+        filling.insert(step);
     } else if (span.kind == DeviceSpanKind::Kernel && phases.optimizer.holds(*launch)) {
       ++optimizer[span.name];
     }
@@ -215,7 +232,8 @@ void mergePatterns(PatternStats& into, const PatternStats& more) {
   }
 }
 
-prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow window, const TableScope& scope,
+prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow window,
+                                                const TableScope& scope,
                                                 std::vector<TimeWindow>* roundTrips) {
   using prof::Range;
   OperatorPatterns stats;
@@ -240,57 +258,62 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow w
   // Sources without shapes: the next number in the graph of gradients.
   const auto followsInGraph = [&](const Last& before, const Last& after) {
     const bool hasShapes = !firstShape(store.text(before.shapes)).empty();
-    return !hasShapes && before.copies && before.sequence != 0 && after.sequence == before.sequence + 1;
+    return !hasShapes && before.copies && before.sequence != 0 &&
+           after.sequence == before.sequence + 1;
   };
   const StringId copy = store.find("aten::_to_copy");
   NameClasses classes(store);
   std::unordered_map<StringId, int> kinds;  // 1 takes a bias, 2 batch norm, 3 converts
   std::unordered_map<StringId, bool> half;
-  const auto status =
-      store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name,
-                 &Range::text, &Range::queue, &Range::args, &Range::payload, &Range::payloadType>(
-          window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name,
-                      auto text, auto queue, auto set, auto payload, auto type) {
-            for (std::size_t i = 0; i < start.size(); ++i) {
-              if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs) continue;
-              if (!scope.only.holds(thread[i]) || !scope.steps.hold(start[i])) continue;
-              if (classes.ofRange(domain[i], category[i], name[i]) != Activity::Operator) continue;
-              Last& last = lastOf[thread[i]];
-              const auto countTrip = [&](TimeNs from, TimeNs to) {
-                ++stats.roundTrips;
-                if (roundTrips != nullptr) roundTrips->push_back({from, to});
-              };
-              if (start[i] < last.endNs) {  // inside the one before
-                if (name[i] == copy && copy && !last.copies) {
-                  last.copies = true;
-                  if (last.goesOn) countTrip(last.startNs, last.endNs);
-                }
-                continue;
-              }
-              const auto [kind, isNew] = kinds.try_emplace(name[i], 0);
-              if (isNew) {
-                const std::string_view op = store.text(name[i]);
-                kind->second = takesBias(op) ? 1 : isBatchNormOperator(op) ? 2 : convertsType(op) ? 3 : 0;
-              }
-              if (kind->second == 2 && last.name && kinds[last.name] == 1 && hasThirdInput(store.text(last.shapes))) {
-                ++stats.biasedNorms;
-                if (stats.biasedNorm.empty()) stats.biasedNorm = store.text(last.name);
-              }
-              Last now{start[i], start[i] + dur[i], name[i], text[i], set[i]};
-              if (type[i] == prof::PayloadType::U64) now.sequence = payload[i];
-              if (kind->second == 3 && last.name && kinds[last.name] == 3) {
-                if (goesOn(last, now)) countTrip(start[i], now.endNs);
-                now.goesOn = followsInGraph(last, now);
-              }
-              if (isMatrixWork(store.text(name[i]))) {
-                const auto [isHalf, unseen] = half.try_emplace(text[i], false);
-                if (unseen) isHalf->second = containsAnyCase(store.text(text[i]), "f16[");
-                ++stats.matrixOperators;
-                stats.halfMatrixOperators += isHalf->second ? 1 : 0;
-              }
-              last = now;
+  const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain,
+                                 &Range::category, &Range::name, &Range::text, &Range::queue,
+                                 &Range::args, &Range::payload, &Range::payloadType>(
+      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category,
+                  auto name, auto text, auto queue, auto set, auto payload, auto type) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs) continue;
+          if (!scope.only.holds(thread[i]) || !scope.steps.hold(start[i])) continue;
+          if (classes.ofRange(domain[i], category[i], name[i]) != Activity::Operator) continue;
+          Last& last = lastOf[thread[i]];
+          const auto countTrip = [&](TimeNs from, TimeNs to) {
+            ++stats.roundTrips;
+            if (roundTrips != nullptr) roundTrips->push_back({from, to});
+          };
+          if (start[i] < last.endNs) {  // inside the one before
+            if (name[i] == copy && copy && !last.copies) {
+              last.copies = true;
+              if (last.goesOn) countTrip(last.startNs, last.endNs);
             }
-          });
+            continue;
+          }
+          const auto [kind, isNew] = kinds.try_emplace(name[i], 0);
+          if (isNew) {
+            const std::string_view op = store.text(name[i]);
+            kind->second = takesBias(op)             ? 1
+                           : isBatchNormOperator(op) ? 2
+                           : convertsType(op)        ? 3
+                                                     : 0;
+          }
+          if (kind->second == 2 && last.name && kinds[last.name] == 1 &&
+              hasThirdInput(store.text(last.shapes))) {
+            ++stats.biasedNorms;
+            if (stats.biasedNorm.empty()) stats.biasedNorm = store.text(last.name);
+          }
+          Last now{start[i], start[i] + dur[i], name[i], text[i], set[i]};
+          if (type[i] == prof::PayloadType::U64) now.sequence = payload[i];
+          if (kind->second == 3 && last.name && kinds[last.name] == 3) {
+            if (goesOn(last, now)) countTrip(start[i], now.endNs);
+            now.goesOn = followsInGraph(last, now);
+          }
+          if (isMatrixWork(store.text(name[i]))) {
+            const auto [isHalf, unseen] = half.try_emplace(text[i], false);
+            if (unseen) isHalf->second = containsAnyCase(store.text(text[i]), "f16[");
+            ++stats.matrixOperators;
+            stats.halfMatrixOperators += isHalf->second ? 1 : 0;
+          }
+          last = now;
+        }
+      });
   if (!status) return status.error();
   return stats;
 }
@@ -299,8 +322,9 @@ namespace of_patterns {
 namespace {
 
 void add(Analysis& analysis, const TraceChunk& chunk) {
-  mergePatterns(analysis.of<PatternStats>(), launchPatterns(*analysis.store, chunk.timeline, chunk.index, chunk.inSteps,
-                                                            analysis.scope.steps, analysis.steps));
+  mergePatterns(analysis.of<PatternStats>(),
+                launchPatterns(*analysis.store, chunk.timeline, chunk.index, chunk.inSteps,
+                               analysis.scope.steps, analysis.steps));
 }
 
 }  // namespace
@@ -315,7 +339,8 @@ namespace of_operator_patterns {
 namespace {
 
 prof::Status compute(Analysis& analysis) {
-  return keep(analysis, analyzer::operatorPatterns(*analysis.store, analysis.window, analysis.scope));
+  return keep(analysis,
+              analyzer::operatorPatterns(*analysis.store, analysis.window, analysis.scope));
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ namespace {
 using prof::TimeNs;
 using prof::TimeWindow;
 
-constexpr std::array<std::string_view, 5> kPhases{"load", "forward", "backward", "evaluation", "optimizer"};
+constexpr std::array<std::string_view, 5> kPhases{"load", "forward", "backward", "evaluation",
+                                                  "optimizer"};
 
 /// A sample with what else was recorded at its moment.
 struct Sample {
@@ -70,19 +71,23 @@ prof::Status load(const Analysis& analysis, Sampling& into) {
   }
   const auto status = store.scan<&PythonSample::timeNs, &PythonSample::thread, &PythonSample::stack,
                                  &PythonSample::weightNs, &PythonSample::state>(
-      analysis.window, [&](std::uint64_t, auto time, auto thread, auto stack, auto weight, auto state) {
+      analysis.window,
+      [&](std::uint64_t, auto time, auto thread, auto stack, auto weight, auto state) {
         for (std::size_t i = 0; i < time.size(); ++i) {
           const bool isIn = time[i] >= analysis.window.startNs && time[i] < analysis.window.endNs;
           if (!isIn || !thread[i] || !stack[i]) continue;
           // A row may claim anything.
-          const auto most = static_cast<std::uint64_t>(analysis.window.endNs - analysis.window.startNs);
-          into.threads[thread[i]].push_back({.timeNs = time[i],
-                                             .weightNs = static_cast<std::int64_t>(std::min(weight[i], most)),
-                                             .stack = stack[i],
-                                             .state = state[i]});
+          const auto most =
+              static_cast<std::uint64_t>(analysis.window.endNs - analysis.window.startNs);
+          into.threads[thread[i]].push_back(
+              {.timeNs = time[i],
+               .weightNs = static_cast<std::int64_t>(std::min(weight[i], most)),
+               .stack = stack[i],
+               .state = state[i]});
         }
       });
-  for (auto& [thread, samples] : into.threads) std::ranges::stable_sort(samples, {}, &Sample::timeNs);
+  for (auto& [thread, samples] : into.threads)
+    std::ranges::stable_sort(samples, {}, &Sample::timeNs);
   return status;
 }
 
@@ -98,28 +103,33 @@ void within(Samples& samples, TimeNs startNs, TimeNs endNs, Each&& each) {
 void addHost(Sampling& sampling, const HostSpan& span, TimeWindow window) {
   const auto thread = sampling.threads.find(span.thread);
   if (thread == sampling.threads.end()) return;
-  const bool isStage = sampling.stages.contains(span.name), isStall = sampling.stalls.contains(span.name);
+  const bool isStage = sampling.stages.contains(span.name),
+             isStall = sampling.stalls.contains(span.name);
   const bool isPhase = isStall || sampling.phases.contains(span.name);
   if (isStage) sampling.workers.insert(span.thread);
-  within(thread->second, std::max(span.startNs, window.startNs), std::min(span.endNs, window.endNs),
-         [&](Sample& sample) {
-           sample.activity = std::max(sample.activity, span.activity);
-           sample.isPreparing |= isStage;
-           if (!isPhase || span.activity != Activity::Annotation || span.startNs < sample.phaseStartNs) return;
-           sample.phase = span.name;
-           sample.phaseStartNs = span.startNs;
-           sample.isStalled = isStall;
-         });
+  within(
+      thread->second, std::max(span.startNs, window.startNs), std::min(span.endNs, window.endNs),
+      [&](Sample& sample) {
+        sample.activity = std::max(sample.activity, span.activity);
+        sample.isPreparing |= isStage;
+        if (!isPhase || span.activity != Activity::Annotation || span.startNs < sample.phaseStartNs)
+          return;
+        sample.phase = span.name;
+        sample.phaseStartNs = span.startNs;
+        sample.isStalled = isStall;
+      });
 }
 
 /// Marks the samples at which the devices of the process had nothing to do, and for how long.
-void addDevices(const Timeline& timeline, prof::ProcessId process, TimeWindow window, Samples& samples) {
+void addDevices(const Timeline& timeline, prof::ProcessId process, TimeWindow window,
+                Samples& samples) {
   TimeNs busyUntilNs = INT64_MIN;
   const auto end = std::ranges::lower_bound(samples, window.endNs, {}, &Sample::timeNs);
   auto at = std::ranges::lower_bound(samples, window.startNs, {}, &Sample::timeNs);
   for (const DeviceSpan& span : timeline.device) {
     const auto owner = timeline.topology.processOfQueue.find(span.queue);
-    if (process && owner != timeline.topology.processOfQueue.end() && owner->second != process) continue;
+    if (process && owner != timeline.topology.processOfQueue.end() && owner->second != process)
+      continue;
     for (; at != end && at->timeNs < span.startNs; ++at) {
       at->isDeviceBusy = at->timeNs < busyUntilNs;
       at->idleFromNs = busyUntilNs;
@@ -136,12 +146,14 @@ void addDevices(const Timeline& timeline, prof::ProcessId process, TimeWindow wi
 
 void add(Analysis& analysis, const TraceChunk& chunk) {
   Sampling& sampling = analysis.of<Sampling>();
-  // Samples that cannot be read are left out. Other analyses read the same blocks and report the error.
+  // Samples that cannot be read are left out. Other analyses read the same blocks and report the
+  // error.
   if (!sampling.isLoaded && !load(analysis, sampling)) sampling.threads.clear();
   if (sampling.threads.empty()) return;
   for (const HostSpan& span : chunk.timeline.host) addHost(sampling, span, chunk.window);
   const auto own = sampling.threads.find(analysis.steps.thread);
-  if (own != sampling.threads.end()) addDevices(chunk.timeline, analysis.steps.process, chunk.window, own->second);
+  if (own != sampling.threads.end())
+    addDevices(chunk.timeline, analysis.steps.process, chunk.window, own->second);
 }
 
 /// Sums by the line, while samples are counted.
@@ -163,8 +175,8 @@ bool isAsleep(const Sample& sample) {
   return sample.state == prof::ThreadState::Sleeping || sample.state == prof::ThreadState::Blocked;
 }
 
-/// A call of an operator does not sleep, so a gap of any length counts in which the program does. The framework's own
-/// code may wait for its other threads.
+/// A call of an operator does not sleep, so a gap of any length counts in which the program does.
+/// The framework's own code may wait for its other threads.
 bool naps(const Sample& sample, bool isFrameworks) {
   return isAsleep(sample) && !isFrameworks && !isInLongGap(sample);
 }
@@ -219,14 +231,17 @@ auto longestOf(const Names& names) {
 
 PythonLine finished(Sum&& sum, const Store& store, std::int64_t parts) {
   PythonLine line = std::move(sum.line);
-  if (const auto most = longestOf(sum.inside); most != sum.inside.end() && 2 * most->second >= line.ns)
+  if (const auto most = longestOf(sum.inside);
+      most != sum.inside.end() && 2 * most->second >= line.ns)
     line.inside = most->first;
-  if (const auto most = longestOf(sum.phases); most != sum.phases.end() && 2 * most->second >= line.ns)
+  if (const auto most = longestOf(sum.phases);
+      most != sum.phases.end() && 2 * most->second >= line.ns)
     line.phase = store.text(most->first);
   keepLongest(sum.idle);
   line.idle = std::move(sum.idle);
-  for (std::int64_t* ns : {&line.ns, &line.operatorsNs, &line.loaderNs, &line.deviceNs, &line.hostNs, &line.idleNs,
-                           &line.asleepNs, &line.napsNs, &line.frameworkNs, &line.sideNs}) {
+  for (std::int64_t* ns :
+       {&line.ns, &line.operatorsNs, &line.loaderNs, &line.deviceNs, &line.hostNs, &line.idleNs,
+        &line.asleepNs, &line.napsNs, &line.frameworkNs, &line.sideNs}) {
     *ns /= parts;
   }
   return line;
@@ -254,7 +269,8 @@ class LineSums {
   std::uint64_t samples() const { return samples_; }
   std::vector<PythonLine> lines(std::int64_t parts) {
     std::vector<PythonLine> lines;
-    for (auto& [key, sum] : sums_) lines.push_back(finished(std::move(sum), store_, std::max<std::int64_t>(1, parts)));
+    for (auto& [key, sum] : sums_)
+      lines.push_back(finished(std::move(sum), store_, std::max<std::int64_t>(1, parts)));
     std::ranges::sort(lines, [](const PythonLine& a, const PythonLine& b) {
       return std::tie(b.ns, a.place, a.function) < std::tie(a.ns, b.place, b.function);
     });
@@ -271,7 +287,8 @@ class LineSums {
 /// The steady steps, or the whole window where there are none.
 std::vector<TimeWindow> countedWindows(const Analysis& analysis) {
   std::vector<TimeWindow> windows;
-  for (const Step& step : analysis.steps.steadyWithin(analysis.window)) windows.push_back({step.startNs, step.endNs});
+  for (const Step& step : analysis.steps.steadyWithin(analysis.window))
+    windows.push_back({step.startNs, step.endNs});
   if (windows.empty()) windows.push_back(analysis.window);
   return windows;
 }
@@ -319,7 +336,8 @@ prof::ThreadId threadOf(const Analysis& analysis, const Sampling& sampling) {
   prof::ThreadId most;
   std::size_t samples = 0;
   for (const auto& [thread, its] : sampling.threads) {
-    const bool isMore = its.size() > samples || (its.size() == samples && thread.value < most.value);
+    const bool isMore =
+        its.size() > samples || (its.size() == samples && thread.value < most.value);
     if (isMore) std::tie(most, samples) = std::pair(thread, its.size());
   }
   return most;
@@ -337,16 +355,19 @@ prof::Status compute(Analysis& analysis) {
   const std::vector<TimeWindow> windows = countedWindows(analysis);
   const TimeWindow setUp = setUpOf(analysis);
   SetUpParts parts(store, *places);
-  const TimeNs firstStepNs = analysis.steps.all.empty() ? INT64_MIN : analysis.steps.all.front().startNs;
+  const TimeNs firstStepNs =
+      analysis.steps.all.empty() ? INT64_MIN : analysis.steps.all.front().startNs;
   for (const auto& [thread, samples] : sampling.threads) {
     if (thread == result.thread) {
       for (const Sample& sample : samples) {
-        const auto window =
-            std::ranges::partition_point(windows, [&](const TimeWindow& one) { return one.endNs <= sample.timeNs; });
+        const auto window = std::ranges::partition_point(
+            windows, [&](const TimeWindow& one) { return one.endNs <= sample.timeNs; });
         const bool isInStep = window != windows.end() && window->startNs <= sample.timeNs;
-        if (isInStep) step.take(sample, false, analysis.of<SideWork>().stretches.hold(thread, sample.timeNs));
+        if (isInStep)
+          step.take(sample, false, analysis.of<SideWork>().stretches.hold(thread, sample.timeNs));
         result.statesKnown |= isInStep && sample.state != prof::ThreadState::Unknown;
-        if (sample.timeNs >= setUp.startNs && sample.timeNs < setUp.endNs) before.take(sample, false);
+        if (sample.timeNs >= setUp.startNs && sample.timeNs < setUp.endNs)
+          before.take(sample, false);
         if (sample.timeNs < firstStepNs) parts.take(sample);
       }
     } else if (sampling.workers.contains(thread)) {
@@ -355,9 +376,11 @@ prof::Status compute(Analysis& analysis) {
       }
     }
   }
-  result.step = step.lines(analysis.steps.all.empty() ? 1 : static_cast<std::int64_t>(windows.size()));
+  result.step =
+      step.lines(analysis.steps.all.empty() ? 1 : static_cast<std::int64_t>(windows.size()));
   const LoaderStats& loader = analysis.of<LoaderStats>();
-  const std::uint64_t batches = loader.preparedBatches != 0 ? loader.preparedBatches : loader.batches;
+  const std::uint64_t batches =
+      loader.preparedBatches != 0 ? loader.preparedBatches : loader.batches;
   result.workers = workers.lines(static_cast<std::int64_t>(batches));
   result.before = before.lines(1);
   result.setUp = parts.parts();

@@ -13,8 +13,8 @@
 
 namespace lacuna::analyzer {
 
-/// A line is named where so many samples saw it: the standard error of its time is a third of it then, and less with
-/// more of them.
+/// A line is named where so many samples saw it: the standard error of its time is a third of it
+/// then, and less with more of them.
 inline constexpr std::uint64_t kLeastLineSamples = 10;
 
 /// So many samples see what takes a tenth of the steps kLeastLineSamples times.
@@ -41,12 +41,14 @@ struct PythonLine {
   std::int64_t operatorsNs = 0;  ///< of it, in operators and calls that launch work
   std::int64_t loaderNs = 0;     ///< waiting for a batch
   std::int64_t deviceNs = 0;     ///< waiting for a device, or in calls of its driver
-  std::int64_t hostNs = 0;       ///< in nothing that is recorded: the program's own work, and its waits
-  /// The part of `hostNs` while the devices had nothing to do, for longer than a call of an operator takes or while the
-  /// program slept, and training did not stop for a phase of kStallPhases.
+  std::int64_t hostNs = 0;  ///< in nothing that is recorded: the program's own work, and its waits
+  /// The part of `hostNs` while the devices had nothing to do, for longer than a call of an
+  /// operator takes or while the program slept, and training did not stop for a phase of
+  /// kStallPhases.
   std::int64_t idleNs = 0;
-  std::int64_t asleepNs = 0;     ///< of `idleNs`, while the thread neither ran nor waited for a core
-  std::int64_t napsNs = 0;       ///< of `asleepNs`, in gaps that are no longer than a call of an operator takes
+  std::int64_t asleepNs = 0;  ///< of `idleNs`, while the thread neither ran nor waited for a core
+  std::int64_t napsNs =
+      0;  ///< of `asleepNs`, in gaps that are no longer than a call of an operator takes
   std::int64_t frameworkNs = 0;  ///< of the rest of it, in the framework's own Python code
   std::uint64_t idleSamples = 0;
   std::int64_t sideNs = 0;  ///< of `operatorsNs`, beside the training
@@ -54,7 +56,8 @@ struct PythonLine {
   std::vector<prof::TimeWindow> idle;  ///< the longest few such stretches
 };
 
-/// The part of a line's idle time that counts; all of it where samples do not show whether the thread ran.
+/// The part of a line's idle time that counts; all of it where samples do not show whether the
+/// thread ran.
 enum class IdleTime : std::uint8_t { All, Running, Asleep };
 
 /// Neighbouring lines of one function, which people take for one place.
@@ -62,7 +65,8 @@ struct PythonStretch {
   std::string text;     ///< "train.py:42–44 in metrics → numpy sort"
   std::int64_t ns = 0;  ///< of a step
   std::uint64_t samples = 0;
-  std::vector<prof::TimeWindow> idle;  ///< the longest few stretches in which devices waited for them
+  std::vector<prof::TimeWindow>
+      idle;  ///< the longest few stretches in which devices waited for them
 };
 
 /// A part of the time before the first step.
@@ -84,22 +88,23 @@ struct PythonLines {
   std::uint64_t workerSamples = 0;
   prof::ThreadId thread;
 
-  /// The places that the devices waited for longest in so much time of a step: those that enough samples saw, and that
-  /// take kLeastOfWait of it or more.
-  [[nodiscard]] std::vector<PythonStretch> waitedFor(std::int64_t nsPerStep, IdleTime counted = IdleTime::All) const;
+  /// The places that the devices waited for longest in so much time of a step: those that enough
+  /// samples saw, and that take kLeastOfWait of it or more.
+  [[nodiscard]] std::vector<PythonStretch> waitedFor(std::int64_t nsPerStep,
+                                                     IdleTime counted = IdleTime::All) const;
   /// The same of the places that called operators beside the training.
   [[nodiscard]] std::vector<PythonStretch> beside(std::int64_t nsPerStep) const;
-  /// The time of a step that devices waited for the framework's own Python code. It is the cost of calling that code,
-  /// without the program's own work. 0 where too few samples saw it.
+  /// The time of a step that devices waited for the framework's own Python code. It is the cost of
+  /// calling that code, without the program's own work. 0 where too few samples saw it.
   [[nodiscard]] std::int64_t frameworkNs() const;
-  /// The time of a step that devices waited for lines of the program that ran and were not in the framework's code.
-  /// Nothing where there are too few samples to see a tenth of the step.
+  /// The time of a step that devices waited for lines of the program that ran and were not in the
+  /// framework's code. Nothing where there are too few samples to see a tenth of the step.
   [[nodiscard]] std::optional<std::int64_t> programsNs() const;
-  /// The same and one standard error, from any number of samples: few of them measure nothing, but show how much it
-  /// cannot be. Nothing without samples.
+  /// The same and one standard error, from any number of samples: few of them measure nothing, but
+  /// show how much it cannot be. Nothing without samples.
   [[nodiscard]] std::optional<std::int64_t> programsMostNs() const;
-  /// And the time of a step that devices waited while the thread slept in its own lines. Nothing where samples do not
-  /// show that, or too few.
+  /// And the time of a step that devices waited while the thread slept in its own lines. Nothing
+  /// where samples do not show that, or too few.
   [[nodiscard]] std::optional<std::int64_t> asleepNs() const;
   /// The part of asleepNs() in gaps that are no longer than a call of an operator takes.
   [[nodiscard]] std::int64_t napsNs() const;

@@ -21,7 +21,8 @@ bool isInPythonsFolder(std::string_view file) {
   std::string_view rest = file.substr(at + kFolder.size());
   const auto slash = rest.find('/');
   return slash != std::string_view::npos && slash > 0 &&
-         std::ranges::all_of(rest.substr(0, slash), [](unsigned char c) { return std::isdigit(c) != 0; });
+         std::ranges::all_of(rest.substr(0, slash),
+                             [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 std::string_view lastPart(std::string_view text, char separator) {
@@ -57,10 +58,12 @@ std::string labelOf(std::string_view module, std::string_view function) {
 }  // namespace
 
 bool isPythonLibrary(std::string_view file) {
-  const bool isCode = file.starts_with("<string>") || file.starts_with("<stdin>") || file.starts_with("<ipython");
+  const bool isCode =
+      file.starts_with("<string>") || file.starts_with("<stdin>") || file.starts_with("<ipython");
   if (file.empty() || (file.starts_with('<') && !isCode)) return true;
   return file.find("/site-packages/") != std::string_view::npos ||
-         file.find("/dist-packages/") != std::string_view::npos || isInPythonsFolder(file) || isHook(file);
+         file.find("/dist-packages/") != std::string_view::npos || isInPythonsFolder(file) ||
+         isHook(file);
 }
 
 std::string PythonPlace::place(const Store& store) const {
@@ -72,12 +75,14 @@ prof::Result<PythonPlaces> PythonPlaces::load(const Store& store) {
   using prof::StackFrame;
   PythonPlaces places;
   places.store_ = &store;
-  const auto status = store.scan<&StackFrame::id, &StackFrame::parent, &StackFrame::function, &StackFrame::module,
-                                 &StackFrame::file, &StackFrame::line>(
-      {}, [&](std::uint64_t, auto id, auto parent, auto function, auto module, auto file, auto line) {
-        for (std::size_t i = 0; i < id.size(); ++i)
-          places.frames_.try_emplace(id[i], Frame{parent[i], function[i], module[i], file[i], line[i]});
-      });
+  const auto status = store.scan<&StackFrame::id, &StackFrame::parent, &StackFrame::function,
+                                 &StackFrame::module, &StackFrame::file,
+                                 &StackFrame::line>({}, [&](std::uint64_t, auto id, auto parent,
+                                                            auto function, auto module, auto file,
+                                                            auto line) {
+    for (std::size_t i = 0; i < id.size(); ++i)
+      places.frames_.try_emplace(id[i], Frame{parent[i], function[i], module[i], file[i], line[i]});
+  });
   if (!status) return status.error();
   return places;
 }
@@ -106,7 +111,8 @@ PythonPlace PythonPlaces::placeOf(const std::vector<const Frame*>& frames) const
   const Frame& shown = users != frames.end() ? **users : **outermost;
   PythonPlace place{.function = shown.function, .file = shown.file, .line = shown.line};
   const Frame& innermost = *frames.front();
-  place.isFrameworks = isOurs(&innermost) || (&innermost != &shown && isFramework(store_->text(innermost.module)));
+  place.isFrameworks =
+      isOurs(&innermost) || (&innermost != &shown && isFramework(store_->text(innermost.module)));
   if (isOurs(&innermost)) place.package = "Lacuna";
   for (auto at = frames.begin(); at != users && place.package.empty(); ++at) {
     place.package = packageOf(store_->text((*at)->file));
@@ -122,7 +128,8 @@ const PythonPlace* PythonPlaces::of(prof::FrameId stack, bool ofLoader) {
   if (fresh) {
     std::vector<const Frame*> frames = framesOf(stack);
     if (ofLoader) {
-      // A worker that was forked has the frames of its parent beneath its own, and those of the loader between.
+      // A worker that was forked has the frames of its parent beneath its own, and those of the
+      // loader between.
       const auto loaders = std::ranges::find_if(frames, [&](const Frame* frame) {
         return store_->text(frame->module).starts_with("torch.utils.data._utils");
       });

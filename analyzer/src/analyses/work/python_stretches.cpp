@@ -44,7 +44,8 @@ PythonStretch stretchOf(std::span<const PythonLine* const> lines, const CountedO
   PythonStretch place;
   place.text = first.place;
   if (lines.size() > 1) place.text += fmt::format("–{}", lines.back()->line);
-  place.text += fmt::format(" in {}{}{}", first.function, first.inside.empty() ? "" : " → ", first.inside);
+  place.text +=
+      fmt::format(" in {}{}{}", first.function, first.inside.empty() ? "" : " → ", first.inside);
   for (const PythonLine* line : lines) {
     const Counted counted = countedOf(*line);
     prof::addTo(place.ns, counted.ns);
@@ -64,13 +65,15 @@ std::vector<PythonStretch> longestPlaces(std::span<const PythonLine> all, std::i
     if (countedOf(line).samples > 0) lines.push_back(&line);
   }
   std::ranges::sort(lines, [](const PythonLine* a, const PythonLine* b) {
-    return std::tie(a->file, a->function, a->line, a->inside) < std::tie(b->file, b->function, b->line, b->inside);
+    return std::tie(a->file, a->function, a->line, a->inside) <
+           std::tie(b->file, b->function, b->line, b->inside);
   });
   std::vector<PythonStretch> places;
   for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end) {
     for (end = begin + 1; end < lines.size() && isOneWith(*lines[end - 1], *lines[end]);) ++end;
     PythonStretch place = stretchOf(std::span(lines).subspan(begin, end - begin), countedOf);
-    const bool isLong = static_cast<double>(place.ns) >= kLeastOfWait * static_cast<double>(nsPerStep);
+    const bool isLong =
+        static_cast<double>(place.ns) >= kLeastOfWait * static_cast<double>(nsPerStep);
     if (isLong && place.samples >= kLeastLineSamples) places.push_back(std::move(place));
   }
   std::ranges::stable_sort(places, std::greater(), &PythonStretch::ns);
@@ -81,7 +84,8 @@ std::vector<PythonStretch> longestPlaces(std::span<const PythonLine> all, std::i
 }  // namespace
 
 void keepLongest(std::vector<prof::TimeWindow>& stretches) {
-  std::ranges::stable_sort(stretches, {}, [](const prof::TimeWindow& one) { return one.startNs - one.endNs; });
+  std::ranges::stable_sort(stretches, {},
+                           [](const prof::TimeWindow& one) { return one.startNs - one.endNs; });
   stretches.resize(std::min(stretches.size(), kMostStretches));
 }
 

@@ -22,7 +22,8 @@ class RecordedWork::Reader {
 
   prof::Status run() {
     for (const prof::Status& status :
-         {readWork<prof::Kernel>(EventRef::Table::Kernel), readWork<prof::Memcpy>(EventRef::Table::Memcpy),
+         {readWork<prof::Kernel>(EventRef::Table::Kernel),
+          readWork<prof::Memcpy>(EventRef::Table::Memcpy),
           readWork<prof::Memset>(EventRef::Table::Memset), readCalls(), readSyncs()}) {
       if (!status) return status;
     }
@@ -52,7 +53,8 @@ class RecordedWork::Reader {
       callStarts_ = store_.column<&prof::ApiCall::startNs>();
       rangeStarts_ = store_.column<&prof::Range::startNs>();
     }
-    piece.launchNs = (launch.table == EventRef::Table::ApiCall ? callStarts_ : rangeStarts_)[launch.row];
+    piece.launchNs =
+        (launch.table == EventRef::Table::ApiCall ? callStarts_ : rangeStarts_)[launch.row];
     piece.hasLaunch = true;
   }
 
@@ -61,7 +63,8 @@ class RecordedWork::Reader {
     const auto [known, isNew] = waitsForAll_.try_emplace(name, false);
     const std::string_view text = isNew ? store_.text(name) : std::string_view();
     if (isNew)
-      known->second = text.find("DeviceSynchronize") < text.size() || text.find("CtxSynchronize") < text.size();
+      known->second =
+          text.find("DeviceSynchronize") < text.size() || text.find("CtxSynchronize") < text.size();
     return known->second;
   }
 
@@ -78,17 +81,18 @@ class RecordedWork::Reader {
 
   prof::Status readSyncs() {
     using prof::Sync;
-    return store_.scan<&Sync::startNs, &Sync::durNs, &Sync::thread, &Sync::queue, &Sync::kind>(
-        {}, [&](std::uint64_t, auto start, auto dur, auto thread, auto queue, auto kind) {
-          for (std::size_t i = 0; i < start.size(); ++i) {
-            const bool isOfQueue = kind[i] == prof::SyncKind::Stream && queue[i];
-            if (!isOfQueue && kind[i] != prof::SyncKind::Context) continue;
-            const ProcessId owner =
-                thread[i] ? links_.owners().processOf(thread[i]) : links_.owners().processOf(queue[i]);
-            if (owner == process_)
-              out_.waits_.push_back({start[i], start[i] + dur[i], isOfQueue ? queue[i] : QueueId()});
-          }
-        });
+    return store_.scan<&Sync::startNs, &Sync::durNs, &Sync::thread, &Sync::queue,
+                       &Sync::kind>({}, [&](std::uint64_t, auto start, auto dur, auto thread,
+                                            auto queue, auto kind) {
+      for (std::size_t i = 0; i < start.size(); ++i) {
+        const bool isOfQueue = kind[i] == prof::SyncKind::Stream && queue[i];
+        if (!isOfQueue && kind[i] != prof::SyncKind::Context) continue;
+        const ProcessId owner =
+            thread[i] ? links_.owners().processOf(thread[i]) : links_.owners().processOf(queue[i]);
+        if (owner == process_)
+          out_.waits_.push_back({start[i], start[i] + dur[i], isOfQueue ? queue[i] : QueueId()});
+      }
+    });
   }
 
   const Store& store_;
@@ -110,8 +114,8 @@ std::vector<RecordedWork::Piece>::const_iterator RecordedWork::firstFrom(TimeNs 
   return std::ranges::lower_bound(pieces_, at, {}, &Piece::startNs);
 }
 
-/// Queues work in order. So what was handed over later begins later, and what has no launch is later if it begins
-/// later.
+/// Queues work in order. So what was handed over later begins later, and what has no launch is
+/// later if it begins later.
 bool RecordedWork::isLater(const Piece& piece, const GraphReplay& replay) {
   if (piece.correlation == replay.correlation) return false;
   if (replay.hasCall() && piece.hasLaunch) return piece.launchNs > replay.launchNs;
@@ -126,7 +130,8 @@ TimeNs RecordedWork::nextStart(const GraphReplay& replay) const {
 }
 
 TimeNs RecordedWork::waitedUntil(const GraphReplay& replay) const {
-  for (auto at = std::ranges::lower_bound(waits_, replay.launchNs, {}, &Wait::startNs); at != waits_.end(); ++at) {
+  for (auto at = std::ranges::lower_bound(waits_, replay.launchNs, {}, &Wait::startNs);
+       at != waits_.end(); ++at) {
     if ((!at->queue || at->queue == replay.queue) && at->endNs >= replay.lastNs) return at->endNs;
   }
   return span_.endNs;
@@ -136,7 +141,8 @@ TimeNs RecordedWork::waitedUntil(const GraphReplay& replay) const {
 TimeNs RecordedWork::doneBefore(const GraphReplay& replay, TimeNs untilNs) const {
   for (auto at = firstFrom(std::min(replay.firstNs, untilNs)); at != pieces_.begin();) {
     --at;
-    if (at->queue == replay.queue && at->correlation != replay.correlation && !isLater(*at, replay)) return at->endNs;
+    if (at->queue == replay.queue && at->correlation != replay.correlation && !isLater(*at, replay))
+      return at->endNs;
   }
   return span_.startNs;
 }
@@ -152,7 +158,8 @@ std::int64_t RecordedWork::idleNs(QueueId queue, TimeWindow stretch) const {
   const auto own = std::ranges::find(pieces_, queue, &Piece::queue);
   std::int64_t idle = 0;
   TimeNs doneNs = stretch.startNs;
-  for (auto at = firstFrom(stretch.startNs); at != pieces_.end() && at->startNs < stretch.endNs; ++at) {
+  for (auto at = firstFrom(stretch.startNs); at != pieces_.end() && at->startNs < stretch.endNs;
+       ++at) {
     if (own == pieces_.end() || at->device != own->device) continue;
     prof::addTo(idle, std::max<std::int64_t>(0, at->startNs - doneNs));
     doneNs = std::max(doneNs, at->endNs);
@@ -162,7 +169,8 @@ std::int64_t RecordedWork::idleNs(QueueId queue, TimeWindow stretch) const {
 }
 
 bool RecordedWork::hasUnlinkedIn(TimeWindow stretch) const {
-  for (auto at = firstFrom(stretch.startNs); at != pieces_.end() && at->startNs <= stretch.endNs; ++at) {
+  for (auto at = firstFrom(stretch.startNs); at != pieces_.end() && at->startNs <= stretch.endNs;
+       ++at) {
     if (!at->hasLaunch) return true;
   }
   return false;
@@ -175,7 +183,8 @@ bool RecordedWork::beginsWith(const GraphReplay& replay) const {
 QueueId RecordedWork::busiest() const {
   std::map<QueueId, std::uint64_t> counts;
   for (const Piece& piece : pieces_) ++counts[piece.queue];
-  const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
+  const auto most =
+      std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
   return most == counts.end() ? QueueId() : most->first;
 }
 

@@ -10,22 +10,24 @@
 
 namespace lacuna::analyzer {
 
-/// The recorded device work and waits of one process, and what they prove about work that is missing.
+/// The recorded device work and waits of one process, and what they prove about work that is
+/// missing.
 class RecordedWork {
  public:
   /// Reads the process's rows, and the store's links.
   static prof::Result<RecordedWork> read(const Store& store, prof::ProcessId process);
 
-  /// The stretch in which missing work of a replay may have run. It begins at the launch, or where the queue was done
-  /// with what was launched before. It ends at the queue's next work, or where somebody had waited for all of it;
-  /// at the end of the trace where neither was recorded.
+  /// The stretch in which missing work of a replay may have run. It begins at the launch, or where
+  /// the queue was done with what was launched before. It ends at the queue's next work, or where
+  /// somebody had waited for all of it; at the end of the trace where neither was recorded.
   [[nodiscard]] prof::TimeWindow stretchOf(const GraphReplay& replay) const;
   [[nodiscard]] bool isOpen(prof::TimeWindow stretch) const { return stretch.endNs == span_.endNs; }
   [[nodiscard]] prof::TimeWindow span() const { return span_; }
 
   /// How long the replay's device was idle in the stretch.
   [[nodiscard]] std::int64_t idleNs(prof::QueueId queue, prof::TimeWindow stretch) const;
-  /// True where work whose launch is not known began in the stretch, or ends it: it may be anybody's.
+  /// True where work whose launch is not known began in the stretch, or ends it: it may be
+  /// anybody's.
   [[nodiscard]] bool hasUnlinkedIn(prof::TimeWindow stretch) const;
   /// True where nothing of the process began before the replay's first work.
   [[nodiscard]] bool beginsWith(const GraphReplay& replay) const;

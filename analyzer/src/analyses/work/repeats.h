@@ -11,8 +11,8 @@
 
 namespace lacuna::analyzer {
 
-/// Follows the kernels of one queue and notices when a short sequence of tiny ones repeats many times in a row: a loop
-/// over samples or rows that one operator would do.
+/// Follows the kernels of one queue and notices when a short sequence of tiny ones repeats many
+/// times in a row: a loop over samples or rows that one operator would do.
 class Repeats {
  public:
   /// Positions among the kernels that were added: [from, to), in sequences of `period` kernels.

@@ -19,8 +19,9 @@ bool launchesGraph(std::string_view call) {
 }
 
 prof::Status ReplayCollector::run() {
-  for (auto read : {&ReplayCollector::readCalls, &ReplayCollector::readWork<prof::Kernel>,
-                    &ReplayCollector::readWork<prof::Memcpy>, &ReplayCollector::readWork<prof::Memset>}) {
+  for (auto read :
+       {&ReplayCollector::readCalls, &ReplayCollector::readWork<prof::Kernel>,
+        &ReplayCollector::readWork<prof::Memcpy>, &ReplayCollector::readWork<prof::Memset>}) {
     if (auto status = (this->*read)(); !status) return status;
   }
   std::ranges::sort(work, {}, [](const ReplayedWork& piece) {
@@ -59,7 +60,8 @@ std::uint32_t ReplayCollector::addReplay(GraphReplay replay) {
   return at;
 }
 
-/// A runtime's call does its work in a driver's call, which may have a correlation of its own: the two are one launch.
+/// A runtime's call does its work in a driver's call, which may have a correlation of its own: the
+/// two are one launch.
 prof::Status ReplayCollector::readCalls() {
   using prof::ApiCall;
   struct Outer {
@@ -67,9 +69,10 @@ prof::Status ReplayCollector::readCalls() {
     std::uint32_t replay;
   };
   std::unordered_map<ThreadId, Outer> outer;
-  return store_.scan<&ApiCall::startNs, &ApiCall::durNs, &ApiCall::thread, &ApiCall::name, &ApiCall::correlation,
-                     &ApiCall::returnCode>(
-      {}, [&](std::uint64_t, auto start, auto dur, auto thread, auto name, auto correlation, auto code) {
+  return store_.scan<&ApiCall::startNs, &ApiCall::durNs, &ApiCall::thread, &ApiCall::name,
+                     &ApiCall::correlation, &ApiCall::returnCode>(
+      {}, [&](std::uint64_t, auto start, auto dur, auto thread, auto name, auto correlation,
+              auto code) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (correlation[i] == 0 || code[i] != 0 || !thread[i] || !isLaunch(name[i])) continue;
           const ProcessId process = owners_.processOf(thread[i]);
@@ -89,28 +92,32 @@ prof::Status ReplayCollector::readCalls() {
 
 template <class Row>
 prof::Status ReplayCollector::readWork() {
-  return store_
-      .scan<&Row::startNs, &Row::durNs, &Row::queue, &Row::name, &Row::correlation, &Row::graphId, &Row::graphNodeId>(
-          {}, [&](std::uint64_t, auto start, auto dur, auto queue, auto name, auto correlation, auto graph, auto node) {
-            for (std::size_t i = 0; i < start.size(); ++i) {
-              const bool isOfGraph = graph[i] != 0 || node[i] != 0;
-              if (correlation[i] == 0 || (!isOfGraph && byCorrelation_.empty())) continue;
-              const ProcessId process = owners_.processOf(queue[i]);
-              auto replay = byCorrelation_.find({process, correlation[i]});
-              if (replay == byCorrelation_.end()) {
-                if (!isOfGraph) continue;
-                const std::uint32_t at =
-                    addReplay({.process = process, .correlation = correlation[i], .thread = {}, .queue = {}});
-                replay = byCorrelation_.emplace(std::pair(process, correlation[i]), at).first;
-              }
-              // A launch may be two calls. The work names one of them.
-              if (replays[replay->second].lastNs == INT64_MIN) replays[replay->second].correlation = correlation[i];
-              addWork(replay->second, {replay->second, name[i], node[i], start[i], queue[i]}, dur[i], graph[i]);
-            }
-          });
+  return store_.scan<&Row::startNs, &Row::durNs, &Row::queue, &Row::name, &Row::correlation,
+                     &Row::graphId, &Row::graphNodeId>(
+      {}, [&](std::uint64_t, auto start, auto dur, auto queue, auto name, auto correlation,
+              auto graph, auto node) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          const bool isOfGraph = graph[i] != 0 || node[i] != 0;
+          if (correlation[i] == 0 || (!isOfGraph && byCorrelation_.empty())) continue;
+          const ProcessId process = owners_.processOf(queue[i]);
+          auto replay = byCorrelation_.find({process, correlation[i]});
+          if (replay == byCorrelation_.end()) {
+            if (!isOfGraph) continue;
+            const std::uint32_t at = addReplay(
+                {.process = process, .correlation = correlation[i], .thread = {}, .queue = {}});
+            replay = byCorrelation_.emplace(std::pair(process, correlation[i]), at).first;
+          }
+          // A launch may be two calls. The work names one of them.
+          if (replays[replay->second].lastNs == INT64_MIN)
+            replays[replay->second].correlation = correlation[i];
+          addWork(replay->second, {replay->second, name[i], node[i], start[i], queue[i]}, dur[i],
+                  graph[i]);
+        }
+      });
 }
 
-void ReplayCollector::addWork(std::uint32_t at, const ReplayedWork& piece, std::int64_t durNs, std::uint32_t graphId) {
+void ReplayCollector::addWork(std::uint32_t at, const ReplayedWork& piece, std::int64_t durNs,
+                              std::uint32_t graphId) {
   GraphReplay& replay = replays[at];
   if (piece.startNs < replay.firstNs) {
     replay.firstNs = piece.startNs;
@@ -126,7 +133,8 @@ void ReplayCollector::addWork(std::uint32_t at, const ReplayedWork& piece, std::
 
 void ReplayCollector::unite(std::uint32_t replay, std::uint32_t graphId, std::uint64_t node) {
   identified_[replay] = true;
-  const auto [known, isNew] = byIdentity_.try_emplace({replays[replay].process, graphId, node}, replay);
+  const auto [known, isNew] =
+      byIdentity_.try_emplace({replays[replay].process, graphId, node}, replay);
   if (!isNew) parent_[sameGraph(replay)] = sameGraph(known->second);
 }
 

@@ -24,9 +24,9 @@ struct ReplayedWork {
   prof::QueueId queue;
 };
 
-/// Reads the launches of graphs and their work, and finds out which launches are of one graph, as far as the driver's
-/// numbers show it: those of the nodes, else that of the graph. A graph that was instantiated twice has other nodes
-/// each time.
+/// Reads the launches of graphs and their work, and finds out which launches are of one graph, as
+/// far as the driver's numbers show it: those of the nodes, else that of the graph. A graph that
+/// was instantiated twice has other nodes each time.
 class ReplayCollector {
  public:
   explicit ReplayCollector(const Store& store) : store_(store), owners_(store.links().owners()) {}
@@ -48,7 +48,8 @@ class ReplayCollector {
   template <class Row>
   prof::Status readWork();
   std::uint32_t addReplay(GraphReplay replay);
-  void addWork(std::uint32_t at, const ReplayedWork& piece, std::int64_t durNs, std::uint32_t graphId);
+  void addWork(std::uint32_t at, const ReplayedWork& piece, std::int64_t durNs,
+               std::uint32_t graphId);
   void unite(std::uint32_t replay, std::uint32_t graphId, std::uint64_t node);
   [[nodiscard]] bool isLaunch(prof::StringId name);
 

@@ -26,7 +26,8 @@ Timeline Selection::of(const Timeline& timeline) const {
   const auto keep = [](const auto& from, auto& to, auto wanted) {
     std::copy_if(from.begin(), from.end(), std::back_inserter(to), wanted);
   };
-  keep(timeline.host, out.host, [&](const HostSpan& span) { return !span.thread || holds(span.thread); });
+  keep(timeline.host, out.host,
+       [&](const HostSpan& span) { return !span.thread || holds(span.thread); });
   keep(timeline.device, out.device, [&](const DeviceSpan& span) { return holds(span.queue); });
   keep(timeline.waits, out.waits, [&](const QueueWait& wait) { return holds(wait.queue); });
   return out;
@@ -55,9 +56,11 @@ bool StepSpans::hold(prof::TimeNs at) const {
 
 bool StepSpans::holdAll(prof::TimeWindow stretch) const {
   if (spans_.empty()) return true;
-  const auto after = std::partition_point(spans_.begin(), spans_.end(),
-                                          [&](const prof::TimeWindow& span) { return span.endNs <= stretch.startNs; });
-  return after != spans_.end() && after->startNs <= stretch.startNs && stretch.endNs <= after->endNs;
+  const auto after = std::partition_point(
+      spans_.begin(), spans_.end(),
+      [&](const prof::TimeWindow& span) { return span.endNs <= stretch.startNs; });
+  return after != spans_.end() && after->startNs <= stretch.startNs &&
+         stretch.endNs <= after->endNs;
 }
 
 }  // namespace lacuna::analyzer

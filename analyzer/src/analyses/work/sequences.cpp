@@ -89,10 +89,11 @@ class StreamBuilder {
   std::map<prof::QueueId, Queue> queues_;
 };
 
-/// Calls visit(from, joins) for each place in the range where the word stands in free items: left to right, none over
-/// another one. `joins`: it begins where the one before it ended.
+/// Calls visit(from, joins) for each place in the range where the word stands in free items: left
+/// to right, none over another one. `joins`: it begins where the one before it ended.
 template <class Visit>
-void forEachPlace(const Stream& stream, Word word, const std::vector<bool>& taken, Segment range, Visit&& visit) {
+void forEachPlace(const Stream& stream, Word word, const std::vector<bool>& taken, Segment range,
+                  Visit&& visit) {
   const auto& items = stream.items;
   const auto stands = [&](std::size_t at) {
     for (std::size_t k = 0; k < word.length; ++k) {
@@ -100,8 +101,9 @@ void forEachPlace(const Stream& stream, Word word, const std::vector<bool>& take
     }
     return true;
   };
-  auto segment = std::partition_point(stream.segments.begin(), stream.segments.end(),
-                                      [&](const Segment& segment) { return segment.to <= range.from; });
+  auto segment =
+      std::partition_point(stream.segments.begin(), stream.segments.end(),
+                           [&](const Segment& segment) { return segment.to <= range.from; });
   for (; segment != stream.segments.end() && segment->from < range.to; ++segment) {
     const std::size_t to = std::min(segment->to, range.to);
     std::size_t end = SIZE_MAX;
@@ -117,7 +119,8 @@ void forEachPlace(const Stream& stream, Word word, const std::vector<bool>& take
   }
 }
 
-/// Finds the sequences that join most launches, the best first, none of them in another one's kernels.
+/// Finds the sequences that join most launches, the best first, none of them in another one's
+/// kernels.
 class WordFinder {
  public:
   explicit WordFinder(const Stream& stream) : stream_(stream), taken_(stream.items.size()) {
@@ -137,7 +140,8 @@ class WordFinder {
   std::vector<Word> find() {
     auto order = candidates();
     std::vector<Word> words;
-    for (std::size_t tries = 0; !order.empty() && words.size() < kMostWords && tries < kMostTries; ++tries) {
+    for (std::size_t tries = 0; !order.empty() && words.size() < kMostWords && tries < kMostTries;
+         ++tries) {
       Candidate best = order.top();
       order.pop();
       best.weight = weigh(best.word);
@@ -146,7 +150,8 @@ class WordFinder {
         order.push(best);
         continue;
       }
-      forEachPlace(stream_, best.word, taken_, sample_, [&](std::size_t at, bool) { chosen_.push_back(at); });
+      forEachPlace(stream_, best.word, taken_, sample_,
+                   [&](std::size_t at, bool) { chosen_.push_back(at); });
       for (const std::size_t at : chosen_)
         std::fill_n(taken_.begin() + static_cast<std::ptrdiff_t>(at), best.word.length, true);
       chosen_.clear();
@@ -159,9 +164,11 @@ class WordFinder {
   struct Candidate {
     std::uint64_t weight = 0;  ///< launches that would go if each stretch were one
     Word word;
-    /// The shorter of equal ones wins, so that none is a repetition of a shorter one; then the earlier.
+    /// The shorter of equal ones wins, so that none is a repetition of a shorter one; then the
+    /// earlier.
     friend bool operator<(const Candidate& a, const Candidate& b) {
-      return std::tuple(a.weight, b.word.length, b.word.at) < std::tuple(b.weight, a.word.length, a.word.at);
+      return std::tuple(a.weight, b.word.length, b.word.at) <
+             std::tuple(b.weight, a.word.length, a.word.at);
     }
   };
   struct Gram {
@@ -190,7 +197,8 @@ class WordFinder {
     }
     std::priority_queue<Candidate> out;
     for (const auto& [hash, gram] : grams) {
-      if (gram.count >= leastCount_ && gram.weight >= leastWeight_) out.push({gram.weight, gram.word});
+      if (gram.count >= leastCount_ && gram.weight >= leastWeight_)
+        out.push({gram.weight, gram.word});
     }
     return out;
   }
@@ -217,7 +225,8 @@ using Rows = std::map<std::vector<StringId>, SequenceRow>;
 
 std::vector<StringId> namesOf(const Stream& stream, Word word) {
   std::vector<StringId> names;
-  for (std::size_t i = word.at; i < word.at + word.length; ++i) names.push_back(stream.items[i].name);
+  for (std::size_t i = word.at; i < word.at + word.length; ++i)
+    names.push_back(stream.items[i].name);
   return names;
 }
 
@@ -235,7 +244,8 @@ void addRepeated(const Stream& stream, Rows& rows) {
         if (i > at || joins) prof::addTo(row.gapNs, stream.items[i].gapNs);
       }
     });
-    for (const std::size_t at : places) std::fill_n(taken.begin() + static_cast<std::ptrdiff_t>(at), word.length, true);
+    for (const std::size_t at : places)
+      std::fill_n(taken.begin() + static_cast<std::ptrdiff_t>(at), word.length, true);
   }
 }
 
@@ -291,8 +301,9 @@ void merge(std::vector<SequenceRow>& into, std::vector<SequenceRow> more) {
 
 }  // namespace
 
-SequenceStats kernelSequences(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
-                              TimeWindow window, const Steps& steps, const StepSpans& spans) {
+SequenceStats kernelSequences(const Store& store, const Timeline& timeline,
+                              const LaunchIndex& launches, TimeWindow window, const Steps& steps,
+                              const StepSpans& spans) {
   StreamBuilder streams;
   for (const DeviceSpan& span : timeline.device) {
     if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
@@ -305,7 +316,8 @@ SequenceStats kernelSequences(const Store& store, const Timeline& timeline, cons
       continue;
     }
     const bool computes = span.kind == DeviceSpanKind::Kernel && span.work == Work::Compute;
-    streams.add(span, static_cast<std::uint32_t>(countBy(steps.all, &Step::startNs, launchedNs)), computes);
+    streams.add(span, static_cast<std::uint32_t>(countBy(steps.all, &Step::startNs, launchedNs)),
+                computes);
   }
   std::unordered_map<StringId, bool> pointwise;
   const auto isPointwise = [&](StringId name) {
@@ -330,8 +342,9 @@ namespace of_sequences {
 namespace {
 
 void add(Analysis& analysis, const TraceChunk& chunk) {
-  mergeSequences(analysis.of<SequenceStats>(), kernelSequences(*analysis.store, chunk.timeline, chunk.index,
-                                                               chunk.inSteps, analysis.steps, analysis.scope.steps));
+  mergeSequences(analysis.of<SequenceStats>(),
+                 kernelSequences(*analysis.store, chunk.timeline, chunk.index, chunk.inSteps,
+                                 analysis.steps, analysis.scope.steps));
 }
 
 }  // namespace

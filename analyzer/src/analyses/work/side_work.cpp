@@ -29,7 +29,8 @@ enum class Part : std::uint8_t {
   Inputs,  ///< an iteration, or an evaluation, begins: a batch or a forward
   Backward,
   Optimizer,
-  Apart  ///< neither training nor work beside it: gradients set to zero, a checkpoint, a garbage collection
+  Apart  ///< neither training nor work beside it: gradients set to zero, a checkpoint, a garbage
+         ///< collection
 };
 
 struct SideOperator {
@@ -40,7 +41,8 @@ struct SideOperator {
 /// One thread. Ranges come by start, those that enclose others first.
 class SideOfThread {
  public:
-  SideOfThread(ThreadId thread, const StepSpans& steps, SideWork& out) : thread_(thread), steps_(steps), out_(out) {}
+  SideOfThread(ThreadId thread, const StepSpans& steps, SideWork& out)
+      : thread_(thread), steps_(steps), out_(out) {}
 
   void add(Part part, TimeWindow time, StringId name) {
     if (part == Part::Operator) return addOperator(time, name);
@@ -88,10 +90,11 @@ class SideOfThread {
   ThreadId thread_;
   const StepSpans& steps_;
   SideWork& out_;
-  TimeNs coveredUntil_ = INT64_MIN;    ///< by a phase or an operator
-  Part after_ = Part::Other;           ///< Backward or Optimizer: the phase of the training that ended last
-  TimeNs startNs_ = 0;                 ///< of the stretch that goes on since
-  std::vector<TimeWindow> stretches_;  ///< since that phase: side work, unless the training goes on with the optimizer
+  TimeNs coveredUntil_ = INT64_MIN;  ///< by a phase or an operator
+  Part after_ = Part::Other;  ///< Backward or Optimizer: the phase of the training that ended last
+  TimeNs startNs_ = 0;        ///< of the stretch that goes on since
+  std::vector<TimeWindow>
+      stretches_;  ///< since that phase: side work, unless the training goes on with the optimizer
   std::vector<SideOperator> operators_;  ///< in them
   std::unordered_map<StringId, std::int64_t> byName_;
 };
@@ -100,7 +103,10 @@ class SideOfThread {
 class Parts {
  public:
   explicit Parts(const Store& store)
-      : store_(store), classes_(store), phase_(store.find("phase")), execution_(store.find("execution")) {}
+      : store_(store),
+        classes_(store),
+        phase_(store.find("phase")),
+        execution_(store.find("execution")) {}
 
   Part of(StringId domain, StringId category, StringId name) {
     // The execution of an operator lies in the operator.
@@ -134,7 +140,8 @@ class Parts {
   std::unordered_map<StringId, bool> clears_;
 };
 
-std::string costliestOf(const Store& store, const std::unordered_map<ThreadId, SideOfThread>& threads) {
+std::string costliestOf(const Store& store,
+                        const std::unordered_map<ThreadId, SideOfThread>& threads) {
   std::unordered_map<StringId, std::int64_t> sums;
   for (const auto& [thread, its] : threads) {
     for (const auto& [name, ns] : its.byName()) prof::addTo(sums[name], ns);
@@ -150,11 +157,13 @@ prof::Result<SideWork> sideWork(const Store& store, TimeWindow window, const Tab
   SideWork out;
   Parts parts(store);
   std::unordered_map<ThreadId, SideOfThread> threads;
-  const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category,
-                                 &Range::name, &Range::queue>(
-      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name, auto queue) {
+  const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain,
+                                 &Range::category, &Range::name, &Range::queue>(
+      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category,
+                  auto name, auto queue) {
         for (std::size_t i = 0; i < start.size(); ++i) {
-          if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs || !scope.only.holds(thread[i]))
+          if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs ||
+              !scope.only.holds(thread[i]))
             continue;
           const Part part = parts.of(domain[i], category[i], name[i]);
           if (part == Part::Other) continue;

@@ -8,8 +8,8 @@
 
 namespace lacuna::analyzer {
 
-void addStepWork(const Timeline& timeline, const LaunchIndex& launches, prof::TimeWindow window, const StepSpans& steps,
-                 StepWork& work) {
+void addStepWork(const Timeline& timeline, const LaunchIndex& launches, prof::TimeWindow window,
+                 const StepSpans& steps, StepWork& work) {
   for (const DeviceSpan& span : timeline.device) {
     if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
     const HostSpan* launch = launches.find(span);
@@ -29,7 +29,8 @@ namespace of_step_work {
 namespace {
 
 void add(Analysis& analysis, const TraceChunk& chunk) {
-  addStepWork(chunk.timeline, chunk.index, chunk.inSteps, analysis.scope.steps, analysis.of<StepWork>());
+  addStepWork(chunk.timeline, chunk.index, chunk.inSteps, analysis.scope.steps,
+              analysis.of<StepWork>());
 }
 
 }  // namespace

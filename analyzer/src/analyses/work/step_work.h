@@ -31,7 +31,7 @@ struct StepWork {
   std::unordered_set<std::pair<prof::QueueId, prof::TimeNs>, PlaceHash> outside;
 };
 /// Adds what starts within the window; of a timeline that holds nothing but the scope's rows.
-void addStepWork(const Timeline& timeline, const LaunchIndex& launches, prof::TimeWindow window, const StepSpans& steps,
-                 StepWork& work);
+void addStepWork(const Timeline& timeline, const LaunchIndex& launches, prof::TimeWindow window,
+                 const StepSpans& steps, StepWork& work);
 
 }  // namespace lacuna::analyzer

@@ -43,7 +43,8 @@ std::string soundLine(char mode, std::string_view key) {
 
 }  // namespace
 
-ArgShapes::ArgShapes(StringPool& strings, ChromeTexts& texts) : strings_(strings), texts_(texts), nodes_(kArgTables) {}
+ArgShapes::ArgShapes(StringPool& strings, ChromeTexts& texts)
+    : strings_(strings), texts_(texts), nodes_(kArgTables) {}
 
 void ArgShapes::begin() {
   extras_.clear();
@@ -73,7 +74,8 @@ bool ArgShapes::repeats(ArgRule rule, std::string_view token) {
       return same(source.bytes);
     case ArgRule::SignedBytes: {
       const auto number = integerOf(token);
-      return number && static_cast<std::uint64_t>(std::abs(*number)) == source.bytes && (*number < 0) == source.freed;
+      return number && static_cast<std::uint64_t>(std::abs(*number)) == source.bytes &&
+             (*number < 0) == source.freed;
     }
     case ArgRule::Address:
       return same(source.address);
@@ -144,8 +146,8 @@ void ArgShapes::store(std::uint32_t number, std::string_view token) {
 }
 
 std::uint32_t ArgShapes::streamFor(prof::ArgScope scope, std::string_view key) {
-  const auto [at, isNew] =
-      streamNumbers_.try_emplace({scope, std::string(key)}, static_cast<std::uint32_t>(streams.size()));
+  const auto [at, isNew] = streamNumbers_.try_emplace({scope, std::string(key)},
+                                                      static_cast<std::uint32_t>(streams.size()));
   if (isNew) {
     std::string scratch;
     const std::string quoted = '"' + soundKey(key) + '"';
@@ -155,11 +157,13 @@ std::uint32_t ArgShapes::streamFor(prof::ArgScope scope, std::string_view key) {
 }
 
 /// The way on from a node; stays where it is until a node is added.
-ArgShapes::Edge& ArgShapes::edgeFor(std::uint32_t number, char mode, std::string_view key, ArgTable table) {
+ArgShapes::Edge& ArgShapes::edgeFor(std::uint32_t number, char mode, std::string_view key,
+                                    ArgTable table) {
   Node& node = nodes_[number];
   const auto matches = [&](const Edge& edge) { return edge.mode == mode && isSame(edge.key, key); };
   if (node.last < node.edges.size() && matches(node.edges[node.last])) return node.edges[node.last];
-  const auto few = node.edges.begin() + static_cast<std::ptrdiff_t>(std::min(node.edges.size(), kFewEdges));
+  const auto few =
+      node.edges.begin() + static_cast<std::ptrdiff_t>(std::min(node.edges.size(), kFewEdges));
   const auto at = std::find_if(node.edges.begin(), few, matches);
   node.last = static_cast<std::uint32_t>(at - node.edges.begin());
   if (at != few) return *at;
@@ -173,7 +177,8 @@ ArgShapes::Edge& ArgShapes::edgeFor(std::uint32_t number, char mode, std::string
   edge.key = key;
   if (mode == kShapeStored) edge.rule = argRule(table, key);
   if (mode != kShapeConstant) {
-    edge.stream = streamFor(mode == kShapeField ? prof::ArgScope::Field : prof::ArgScope::Argument, key);
+    edge.stream =
+        streamFor(mode == kShapeField ? prof::ArgScope::Field : prof::ArgScope::Argument, key);
   }
   return node.edges.emplace_back(std::move(edge));
 }
@@ -198,7 +203,8 @@ std::uint32_t ArgShapes::step(std::uint32_t number, char mode, std::string_view 
 prof::ArgSetId ArgShapes::keep(ArgTable table, const RawEvent& event) {
   std::uint32_t node = static_cast<std::uint32_t>(table);
   const auto field = [&](std::string_view key, std::string_view value) {
-    const bool isShort = value.size() <= 24 && (key == "bp" || key == "s" || key == "cat" || key == "ph");
+    const bool isShort =
+        value.size() <= 24 && (key == "bp" || key == "s" || key == "cat" || key == "ph");
     if (isShort) {
       scratch_.assign(key).append("=").append(value);
       node = step(node, kShapeConstant, scratch_, table, value);
@@ -208,21 +214,25 @@ prof::ArgSetId ArgShapes::keep(ArgTable table, const RawEvent& event) {
   };
   for (const Extra& extra : extras_) field(extra.key, extra.value.empty() ? "null" : extra.value);
   for (const auto& member : event.fields) field(member.key, member.value);
-  for (const auto& member : event.args) node = step(node, kShapeStored, member.key, table, member.value);
-  if (event.hasArgs && event.args.empty()) node = step(node, kShapeConstant, kShapeNoArgs, table, {});
+  for (const auto& member : event.args)
+    node = step(node, kShapeStored, member.key, table, member.value);
+  if (event.hasArgs && event.args.empty())
+    node = step(node, kShapeConstant, kShapeNoArgs, table, {});
   return node == static_cast<std::uint32_t>(table) ? prof::ArgSetId() : setOf(node);
 }
 
 prof::ArgSetId ArgShapes::keepEnd(const RawEvent& event) {
   auto node = static_cast<std::uint32_t>(ArgTable::Range);
-  for (const auto& member : event.args) node = step(node, kShapeStored, member.key, ArgTable::Range, member.value);
+  for (const auto& member : event.args)
+    node = step(node, kShapeStored, member.key, ArgTable::Range, member.value);
   return event.args.empty() ? prof::ArgSetId() : setOf(node);
 }
 
 /// The lines from where a set begins to this node, one argument each.
 std::string ArgShapes::linesTo(std::uint32_t node) const {
   std::vector<const std::string*> lines;
-  for (; !nodes_[node].line.empty(); node = nodes_[node].parent) lines.push_back(&nodes_[node].line);
+  for (; !nodes_[node].line.empty(); node = nodes_[node].parent)
+    lines.push_back(&nodes_[node].line);
   std::string out;
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     if (!out.empty()) out += '\n';

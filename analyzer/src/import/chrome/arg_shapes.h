@@ -29,9 +29,10 @@ struct ArgStream {
   std::vector<Value> values;
 };
 
-/// The arguments of events: sets of values, and the shape of each set, which names them in order. An argument that a
-/// column of the row repeats is a line of the shape and has no value. Shapes form a tree that grows with the events.
-/// For each event: begin(), what the rules read of its row into `source`, addField(), and last keep() or keepEnd().
+/// The arguments of events: sets of values, and the shape of each set, which names them in order.
+/// An argument that a column of the row repeats is a line of the shape and has no value. Shapes
+/// form a tree that grows with the events. For each event: begin(), what the rules read of its row
+/// into `source`, addField(), and last keep() or keepEnd().
 class ArgShapes {
  public:
   ArgShapes(StringPool& strings, ChromeTexts& texts);
@@ -51,7 +52,8 @@ class ArgShapes {
 
  private:
   struct Edge {
-    /// kShapeField and kShapeConstant edges have one child, arguments one for each of stored and repeated.
+    /// kShapeField and kShapeConstant edges have one child, arguments one for each of stored and
+    /// repeated.
     char mode = 0;
     std::string key;
     ArgRule rule = ArgRule::None;
@@ -61,9 +63,10 @@ class ArgShapes {
   struct Node {
     std::uint32_t last = 0;
     std::vector<Edge> edges;
-    std::unordered_map<std::string, std::uint32_t> many;  ///< edges by mode and key, where they are many
+    std::unordered_map<std::string, std::uint32_t>
+        many;  ///< edges by mode and key, where they are many
     std::uint32_t parent = 0;
-    std::string line;     ///< how a set of arguments goes on from the parent's; empty where it begins
+    std::string line;  ///< how a set of arguments goes on from the parent's; empty where it begins
     prof::StringId text;  ///< all lines, once a set has ended here
   };
   struct Extra {
@@ -72,7 +75,8 @@ class ArgShapes {
 
   bool repeats(ArgRule rule, std::string_view token);
   void store(std::uint32_t stream, std::string_view token);
-  std::uint32_t step(std::uint32_t node, char mode, std::string_view key, ArgTable table, std::string_view value);
+  std::uint32_t step(std::uint32_t node, char mode, std::string_view key, ArgTable table,
+                     std::string_view value);
   Edge& edgeFor(std::uint32_t node, char mode, std::string_view key, ArgTable table);
   std::uint32_t streamFor(prof::ArgScope scope, std::string_view key);
   [[nodiscard]] std::string linesTo(std::uint32_t node) const;

@@ -26,20 +26,22 @@
 namespace lacuna::analyzer {
 
 void ChromeAssembly::learn(const ChromeRows& rows, Mapping& mapping) {
-  for (auto id = static_cast<std::uint32_t>(mapping.strings.size()); id < rows.strings.size(); ++id) {
+  for (auto id = static_cast<std::uint32_t>(mapping.strings.size()); id < rows.strings.size();
+       ++id) {
     mapping.strings.push_back(builder_.intern(rows.strings.text(prof::StringId(id))));
   }
   if (mapping.locations.empty()) mapping.locations.push_back(0);
   for (std::size_t i = 1; i < rows.locations.size(); ++i) {
-    if (i == mapping.locations.size()) mapping.locations.push_back(places_.locationFor(rows.locations[i]));
+    if (i == mapping.locations.size())
+      mapping.locations.push_back(places_.locationFor(rows.locations[i]));
     ChromeLocation& known = places_.location(mapping.locations[i]);
     known.usedByHost |= rows.locations[i].usedByHost;
     known.usedByDevice |= rows.locations[i].usedByDevice;
   }
   for (std::size_t i = mapping.streams.size(); i < rows.args.streams.size(); ++i) {
     const prof::StringId key = mapping.strings[rows.args.streams[i].key.value];
-    const auto [at, isNew] =
-        streamNumbers_.try_emplace({rows.args.streams[i].scope, key}, static_cast<std::uint32_t>(streams_.size()));
+    const auto [at, isNew] = streamNumbers_.try_emplace(
+        {rows.args.streams[i].scope, key}, static_cast<std::uint32_t>(streams_.size()));
     if (isNew) streams_.push_back({rows.args.streams[i].scope, key, {}});
     mapping.streams.push_back(at->second);
   }
@@ -103,26 +105,30 @@ void ChromeAssembly::countUnread(const ChromeRows& rows) {
 
 void ChromeAssembly::warnOfUnread(std::uint64_t unmatchedEnds) {
   if (unmatchedEnds > 0) {
-    builder_.addWarning(fmt::format("{} ends of ranges have no begin and were left out", unmatchedEnds));
+    builder_.addWarning(
+        fmt::format("{} ends of ranges have no begin and were left out", unmatchedEnds));
   }
   if (unreadSamples_ > 0) {
     builder_.addWarning(
-        fmt::format("{} values of counters are no numbers (NaN, Infinity, a text) and were left out, the first in the "
-                    "event at byte {}",
+        fmt::format("{} values of counters are no numbers (NaN, Infinity, a text) and were left "
+                    "out, the first in the event at byte {}",
                     unreadSamples_, firstUnreadSample_));
   }
   std::string phases;
   for (const auto& [phase, count] : unreadPhases_) {
-    phases += fmt::format("{}{} ({})", phases.empty() ? "" : ", ", phase == 0 ? "none" : std::string(1, phase), count);
+    phases += fmt::format("{}{} ({})", phases.empty() ? "" : ", ",
+                          phase == 0 ? "none" : std::string(1, phase), count);
   }
   if (!phases.empty()) {
-    builder_.addWarning("events of phases that lacuna does not read are kept as text only: " + phases);
+    builder_.addWarning("events of phases that lacuna does not read are kept as text only: " +
+                        phases);
   }
 }
 
-prof::TrackId ChromeAssembly::trackFor(std::uint32_t location, prof::StringId name, prof::StringId series) {
-  const auto [at, isNew] =
-      tracks_.try_emplace({location, name, series}, prof::TrackId(static_cast<std::uint32_t>(tracks_.size()) + 1));
+prof::TrackId ChromeAssembly::trackFor(std::uint32_t location, prof::StringId name,
+                                       prof::StringId series) {
+  const auto [at, isNew] = tracks_.try_emplace(
+      {location, name, series}, prof::TrackId(static_cast<std::uint32_t>(tracks_.size()) + 1));
   if (isNew) {
     prof::CounterTrack track;
     track.id = at->second;
@@ -134,7 +140,8 @@ prof::TrackId ChromeAssembly::trackFor(std::uint32_t location, prof::StringId na
   return at->second;
 }
 
-void ChromeAssembly::mergeLoose(const ChromeRows& rows, const Mapping& mapping, std::uint32_t setBase) {
+void ChromeAssembly::mergeLoose(const ChromeRows& rows, const Mapping& mapping,
+                                std::uint32_t setBase) {
   auto& ranges = builder_.columns<prof::Range>();
   for (const LooseEvent& event : rows.loose) {
     const std::uint32_t location = mapping.locations[event.location];
@@ -151,7 +158,8 @@ void ChromeAssembly::mergeLoose(const ChromeRows& rows, const Mapping& mapping, 
     edge.timeNs = event.timeNs;
     edge.location = location;
     edge.isAsync = isAsync;
-    edge.key = isAsync ? std::uint64_t{category.value} << 32 | mapping.strings[event.id.value].value : location;
+    edge.key = isAsync ? std::uint64_t{category.value} << 32 | mapping.strings[event.id.value].value
+                       : location;
     if (event.phase == 'B' || event.phase == 'b') {
       prof::Range range;
       range.startNs = event.timeNs;
@@ -178,7 +186,8 @@ void ChromeAssembly::addEnvironment(std::string_view key, std::string_view value
 void ChromeAssembly::addMember(std::string_view key, std::string_view json) {
   addEnvironment(fmt::format("chrome.{}", key), json);
   if (key == "baseTimeNanoseconds") {
-    baseNs_ = json::integerOf(json).value_or(json.size() < 20 ? std::llround(json::numberOf(json).value_or(0)) : 0);
+    baseNs_ = json::integerOf(json).value_or(
+        json.size() < 20 ? std::llround(json::numberOf(json).value_or(0)) : 0);
     if (const auto wide = json::numberOf(json); wide && !json::integerOf(json)) {
       std::from_chars(json.data(), json.data() + json.size(), baseNs_);
     }
@@ -204,13 +213,15 @@ void ChromeAssembly::addMember(std::string_view key, std::string_view json) {
   };
   if (key == "distributedInfo") {
     std::int64_t rank = -1;
-    if (value["rank"].get(rank) == simdjson::SUCCESS) places_.setRank(static_cast<std::int32_t>(rank));
+    if (value["rank"].get(rank) == simdjson::SUCCESS)
+      places_.setRank(static_cast<std::int32_t>(rank));
     return;
   }
   simdjson::dom::array list;
   if (value.get(list) != simdjson::SUCCESS) return;
   for (const simdjson::dom::element device : list) {
-    ImportedPlaces::DeviceInfo& info = places_.device(static_cast<std::uint32_t>(number(device, "id")));
+    ImportedPlaces::DeviceInfo& info =
+        places_.device(static_cast<std::uint32_t>(number(device, "id")));
     std::string_view name;
     if (device["name"].get(name) == simdjson::SUCCESS) info.name = name;
     info.memoryBytes = number(device, "totalGlobalMem");
@@ -220,7 +231,8 @@ void ChromeAssembly::addMember(std::string_view key, std::string_view json) {
   }
 }
 
-/// Nesting depths, and the first and last moments of threads and processes. Needs the ranges in time order.
+/// Nesting depths, and the first and last moments of threads and processes. Needs the ranges in
+/// time order.
 void ChromeAssembly::nest() {
   auto& ranges = builder_.columns<prof::Range>();
   auto& threads = builder_.columns<prof::Thread>();
@@ -241,7 +253,8 @@ void ChromeAssembly::nest() {
     const prof::TimeNs endNs = ranges.startNs[i] + ranges.durNs[i];
     see(ranges.thread[i], ranges.startNs[i], endNs);
     if (ranges.kind[i] != prof::RangeKind::PushPop) continue;
-    auto& stack = open[ranges.thread[i] ? ranges.thread[i].value : threads.id.size() + ranges.queue[i].value];
+    auto& stack =
+        open[ranges.thread[i] ? ranges.thread[i].value : threads.id.size() + ranges.queue[i].value];
     while (!stack.empty() && stack.back() <= ranges.startNs[i]) stack.pop_back();
     ranges.depth[i] = static_cast<std::uint16_t>(std::min<std::size_t>(stack.size(), UINT16_MAX));
     stack.push_back(endNs);
@@ -252,7 +265,8 @@ void ChromeAssembly::nest() {
   }
   const prof::TimeNs first = ranges.startNs.empty() ? 0 : ranges.startNs.front();
   const auto& marks = builder_.columns<prof::Mark>();
-  for (std::size_t i = 0; i < marks.timeNs.size(); ++i) see(marks.thread[i], marks.timeNs[i], marks.timeNs[i]);
+  for (std::size_t i = 0; i < marks.timeNs.size(); ++i)
+    see(marks.thread[i], marks.timeNs[i], marks.timeNs[i]);
   for (std::size_t i = 0; i < threads.id.size(); ++i) {
     if (threads.startNs[i] > threads.endNs[i]) threads.startNs[i] = threads.endNs[i] = first;
     const std::size_t process = threads.process[i].value - 1;
@@ -260,13 +274,16 @@ void ChromeAssembly::nest() {
     processes.endNs[process] = std::max(processes.endNs[process], threads.endNs[i]);
   }
   for (std::size_t i = 0; i < processes.id.size(); ++i) {
-    if (processes.startNs[i] > processes.endNs[i]) processes.startNs[i] = processes.endNs[i] = first;
+    if (processes.startNs[i] > processes.endNs[i])
+      processes.startNs[i] = processes.endNs[i] = first;
   }
 }
 
 void ChromeAssembly::readLivesOf() {
   const auto process = [&](const std::string& pid) { return places_.findProcess(pid); };
-  const auto thread = [&](const std::string& pid, const std::string& tid) { return places_.findThread(pid, tid); };
+  const auto thread = [&](const std::string& pid, const std::string& tid) {
+    return places_.findThread(pid, tid);
+  };
   readLives(metadata_, {process, thread}, builder_);
 }
 
@@ -289,9 +306,11 @@ void ChromeAssembly::flattenArgs() {
   }
 }
 
-std::shared_ptr<const Store> ChromeAssembly::finish(const std::filesystem::path& path, unsigned threads) {
+std::shared_ptr<const Store> ChromeAssembly::finish(const std::filesystem::path& path,
+                                                    unsigned threads) {
   // Arguments are a table that nothing else here touches.
-  auto flattened = std::async(threads > 1 ? std::launch::async : std::launch::deferred, [this] { flattenArgs(); });
+  auto flattened = std::async(threads > 1 ? std::launch::async : std::launch::deferred,
+                              [this] { flattenArgs(); });
   addEnvironment("source.format", "kineto");
   warnOfUnread(edges_.pair(builder_.columns<prof::Range>(), joins_));
   const auto isOpen = [](prof::TimeNs lengthNs) { return lengthNs < 0; };

@@ -13,8 +13,9 @@
 
 namespace lacuna::analyzer {
 
-/// Puts the rows of all pieces together: renumbers texts, places and arguments, pairs begins with ends, makes
-/// processes, threads, devices and queues, and computes nesting depths. One thread at a time.
+/// Puts the rows of all pieces together: renumbers texts, places and arguments, pairs begins with
+/// ends, makes processes, threads, devices and queues, and computes nesting depths. One thread at a
+/// time.
 class ChromeAssembly {
  public:
   /// The meaning here of a worker's own numbers; one for each ChromeRows, kept between its pieces.

@@ -13,10 +13,21 @@
 
 namespace lacuna::analyzer {
 
-/// The categories of complete events, and the kind of row that an event of each becomes. One thread at a time.
+/// The categories of complete events, and the kind of row that an event of each becomes. One thread
+/// at a time.
 class ChromeCategories {
  public:
-  enum class Kind : std::uint8_t { Range, DeviceRange, Runtime, Driver, Kernel, Memcpy, Memset, Sync, Overhead };
+  enum class Kind : std::uint8_t {
+    Range,
+    DeviceRange,
+    Runtime,
+    Driver,
+    Kernel,
+    Memcpy,
+    Memset,
+    Sync,
+    Overhead
+  };
   struct Category {
     std::string token;
     Kind kind = Kind::Range;

@@ -16,11 +16,12 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Workers take pieces of the file in turn, turn them into rows side by side, and append the rows in the order of the
-/// file.
+/// Workers take pieces of the file in turn, turn them into rows side by side, and append the rows
+/// in the order of the file.
 class ChromeImport {
  public:
-  ChromeImport(EventWindows& windows, const OpenOptions& options) : windows_(windows), options_(options) {}
+  ChromeImport(EventWindows& windows, const OpenOptions& options)
+      : windows_(windows), options_(options) {}
 
   prof::Status run();
   ChromeAssembly& assembly() { return assembly_; }
@@ -43,7 +44,7 @@ class ChromeImport {
   bool take(EventWindow& window);
   void append(Worker& worker, EventWindow& window, JsonWalker::Outcome outcome);
   void report(std::string problem);
-  void reportMended(const JsonWalker::Outcome& outcome);
+  void reportRepaired(const JsonWalker::Outcome& outcome);
   JsonWalker::Outcome parse(Worker& worker, const EventWindow& window);
 
   EventWindows& windows_;
@@ -64,7 +65,7 @@ class ChromeImport {
   std::string tail_;
   std::uint64_t tailOffset_ = 0;
   std::string firstProblem_;
-  std::uint64_t mendedEvents_ = 0;
+  std::uint64_t repairedEvents_ = 0;
 };
 
 void ChromeImport::readMembers(const std::string& object, const std::string& where) {
@@ -74,7 +75,7 @@ void ChromeImport::readMembers(const std::string& object, const std::string& whe
   const auto parse = [&](const std::string& text) {
     return parser.parse(simdjson::padded_string(text)).get(root) == simdjson::SUCCESS;
   };
-  if ((!parse(object) && !parse(mendedJson(object))) || root.get(members) != simdjson::SUCCESS) {
+  if ((!parse(object) && !parse(repairedJson(object))) || root.get(members) != simdjson::SUCCESS) {
     assembly_.builder().addWarning(where + " is not well-formed JSON and was left out");
     return;
   }
@@ -86,7 +87,8 @@ void ChromeImport::readMembers(const std::string& object, const std::string& whe
     for (const simdjson::dom::element device : devices) {
       std::uint64_t id = 0;
       std::uint64_t size = 0;
-      if (device["id"].get(id) == simdjson::SUCCESS && device["numSms"].get(size) == simdjson::SUCCESS) {
+      if (device["id"].get(id) == simdjson::SUCCESS &&
+          device["numSms"].get(size) == simdjson::SUCCESS) {
         sizes_[static_cast<std::uint32_t>(id)] = static_cast<std::uint32_t>(size);
       }
     }
@@ -109,7 +111,8 @@ bool ChromeImport::take(EventWindow& window) {
 
 JsonWalker::Outcome ChromeImport::parse(Worker& worker, const EventWindow& window) {
   worker.rows.clearRows();
-  return worker.walker.walk(window.view(), window.offset, [&](const RawEvent& event) { worker.rows.add(event); });
+  return worker.walker.walk(window.view(), window.offset,
+                            [&](const RawEvent& event) { worker.rows.add(event); });
 }
 
 void ChromeImport::report(std::string problem) {
@@ -117,14 +120,16 @@ void ChromeImport::report(std::string problem) {
   assembly_.builder().addWarning(std::move(problem));
 }
 
-void ChromeImport::reportMended(const JsonWalker::Outcome& outcome) {
-  for (const auto& problem : outcome.mended) {
-    if (mendedEvents_++ < JsonWalker::kMostNamed) report(fmt::format("byte {}: {}", problem.offset, problem.what));
+void ChromeImport::reportRepaired(const JsonWalker::Outcome& outcome) {
+  for (const auto& problem : outcome.repaired) {
+    if (repairedEvents_++ < JsonWalker::kMostNamed)
+      report(fmt::format("byte {}: {}", problem.offset, problem.what));
   }
-  mendedEvents_ += outcome.mendedEvents - outcome.mended.size();
+  repairedEvents_ += outcome.repairedEvents - outcome.repaired.size();
 }
 
-/// Runs in the turn of `window`. A piece that did not end between events is joined with the next one.
+/// Runs in the turn of `window`. A piece that did not end between events is joined with the next
+/// one.
 void ChromeImport::append(Worker& worker, EventWindow& window, JsonWalker::Outcome outcome) {
   if (listEnded_) {
     if (tail_.size() < windows_.mostBytes()) tail_ += window.gap + std::string(window.view());
@@ -146,12 +151,13 @@ void ChromeImport::append(Worker& worker, EventWindow& window, JsonWalker::Outco
   for (const auto& problem : outcome.problems) {
     report(fmt::format("byte {}: {}", problem.offset, problem.what));
   }
-  reportMended(outcome);
+  reportRepaired(outcome);
   if (outcome.listEnded) {
     listEnded_ = true;
     tail_ = window.view().substr(outcome.endOffset);
     tailOffset_ = window.offset + outcome.endOffset;
-  } else if (outcome.incomplete && !window.last && window.size - outcome.endOffset < windows_.mostBytes()) {
+  } else if (outcome.incomplete && !window.last &&
+             window.size - outcome.endOffset < windows_.mostBytes()) {
     hasUnread_ = true;
     unread_ = {};
     unread_.offset = window.offset + outcome.endOffset;
@@ -159,7 +165,8 @@ void ChromeImport::append(Worker& worker, EventWindow& window, JsonWalker::Outco
     unread_.size = unread_.text.size();
   } else if (outcome.incomplete || (window.last && !windows_.isBareList())) {
     report(
-        fmt::format("the file ends early: the event list breaks off at byte {}; the complete part before it was read",
+        fmt::format("the file ends early: the event list breaks off at byte {}; the complete part "
+                    "before it was read",
                     window.offset + outcome.endOffset));
   }
 }
@@ -193,37 +200,44 @@ void ChromeImport::readTail() {
   constexpr std::string_view kSpaces = " \t\r\n";
   const std::size_t first = tail_.find_first_not_of(kSpaces);
   if (first == std::string::npos) return;
-  const std::string where = fmt::format("byte {}: what stands behind the event list", tailOffset_ + first);
-  if (tail_[first] == ',' && !windows_.isBareList()) return readMembers("{" + tail_.substr(first + 1), where);
-  if (tail_[first] != '}' || windows_.isBareList() || tail_.find_first_not_of(kSpaces, first + 1) != std::string::npos)
+  const std::string where =
+      fmt::format("byte {}: what stands behind the event list", tailOffset_ + first);
+  if (tail_[first] == ',' && !windows_.isBareList())
+    return readMembers("{" + tail_.substr(first + 1), where);
+  if (tail_[first] != '}' || windows_.isBareList() ||
+      tail_.find_first_not_of(kSpaces, first + 1) != std::string::npos)
     assembly_.builder().addWarning(where + " was left out");
 }
 
 prof::Status ChromeImport::run() {
   readHead();
   std::vector<std::unique_ptr<Worker>> workers;
-  for (unsigned i = 0; i < std::max(1U, options_.threads); ++i) workers.push_back(std::make_unique<Worker>(sizes_));
+  for (unsigned i = 0; i < std::max(1U, options_.threads); ++i)
+    workers.push_back(std::make_unique<Worker>(sizes_));
   std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < workers.size(); ++i) threads.emplace_back([&, i] { work(*workers[i]); });
+  for (std::size_t i = 1; i < workers.size(); ++i)
+    threads.emplace_back([&, i] { work(*workers[i]); });
   work(*workers[0]);
   for (auto& thread : threads) thread.join();
   if (outOfMemory_) return prof::Error{"there is not enough memory to read it"};
   if (cancelled_) return prof::Error{"the import was cancelled"};
-  if (mendedEvents_ > JsonWalker::kMostNamed) {
+  if (repairedEvents_ > JsonWalker::kMostNamed) {
     report(fmt::format("{} more events hold bytes that are no UTF-8 or bare control characters",
-                       mendedEvents_ - JsonWalker::kMostNamed));
+                       repairedEvents_ - JsonWalker::kMostNamed));
   }
   if (!windows_.problem().empty()) assembly_.builder().addWarning(windows_.problem());
   readTail();
   return {};
 }
 
-/// A line feed and a bracket alone may also be the size of a Perfetto packet: there text must follow as JSON has it.
+/// A line feed and a bracket alone may also be the size of a Perfetto packet: there text must
+/// follow as JSON has it.
 bool looksLikeJson(std::string_view head) {
   const bool mayBePacket = head.front() == '\n';
   if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
   const std::size_t bracket = head.find_first_not_of(" \t\r\n");
-  if (bracket == std::string_view::npos || (head[bracket] != '{' && head[bracket] != '[')) return false;
+  if (bracket == std::string_view::npos || (head[bracket] != '{' && head[bracket] != '['))
+    return false;
   const std::size_t next = head.find_first_not_of(" \t\r\n", bracket + 1);
   return !mayBePacket || next == std::string_view::npos ||
          std::string_view("\"{}[]").find(head[next]) != std::string_view::npos;
@@ -231,12 +245,14 @@ bool looksLikeJson(std::string_view head) {
 
 }  // namespace
 
-StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& options, const WindowSizes& sizes) {
+StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& options,
+                         const WindowSizes& sizes) {
   auto source = ByteSource::open(path, options.budget);
   if (!source) return source.error();
   EventWindows windows(std::move(*source), sizes);
   if (const auto status = windows.findList(); !status) {
-    return prof::Error{fmt::format("{}: is JSON, but not a trace: {}", path.string(), status.error().message)};
+    return prof::Error{
+        fmt::format("{}: is JSON, but not a trace: {}", path.string(), status.error().message)};
   }
   ChromeImport import(windows, options);
   if (const auto status = import.run(); !status) {
@@ -244,7 +260,8 @@ StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& o
   }
   if (import.assembly().events() == 0) {
     const std::string& why = windows.problem().empty() ? import.firstProblem() : windows.problem();
-    return prof::Error{fmt::format("{}: the trace has no events{}", path.string(), why.empty() ? "" : ": " + why)};
+    return prof::Error{
+        fmt::format("{}: the trace has no events{}", path.string(), why.empty() ? "" : ": " + why)};
   }
   return import.assembly().finish(path, options.threads);
 }
@@ -254,7 +271,8 @@ constinit const Importer kJsonImporter{
     .name = "Kineto or Chrome JSON",
     .plural = "Kineto and Chrome JSON",
     .recognises = looksLikeJson,
-    .open = [](const std::filesystem::path& path, const OpenOptions& options) { return importChrome(path, options); },
+    .open = [](const std::filesystem::path& path,
+               const OpenOptions& options) { return importChrome(path, options); },
 };
 
 }  // namespace lacuna::analyzer

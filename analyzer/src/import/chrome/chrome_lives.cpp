@@ -19,7 +19,8 @@ void read(element args, std::string_view key, std::int64_t& into) {
   if (args[key].get(value) == simdjson::SUCCESS) into = value;
 }
 
-void readProcess(element args, prof::ProcessId id, const ChromeNames& names, StoreBuilder& builder) {
+void readProcess(element args, prof::ProcessId id, const ChromeNames& names,
+                 StoreBuilder& builder) {
   auto& processes = builder.columns<prof::Process>();
   const std::size_t at = id.value - 1;
   element parent;
@@ -45,20 +46,26 @@ void readThread(element args, prof::ThreadId id, StoreBuilder& builder) {
 
 }  // namespace
 
-void readLives(std::span<const std::string> metadata, const ChromeNames& names, StoreBuilder& builder) {
+void readLives(std::span<const std::string> metadata, const ChromeNames& names,
+               StoreBuilder& builder) {
   simdjson::dom::parser parser;
   for (const std::string& event : metadata) {
-    if (event.find(kLifeOfProcess) == std::string::npos && event.find(kLifeOfThread) == std::string::npos) continue;
+    if (event.find(kLifeOfProcess) == std::string::npos &&
+        event.find(kLifeOfThread) == std::string::npos)
+      continue;
     element value, pid, tid, args;
     std::string_view what;
     if (parser.parse(simdjson::padded_string(event)).get(value) != simdjson::SUCCESS) continue;
-    if (value["name"].get(what) != simdjson::SUCCESS || value["pid"].get(pid) != simdjson::SUCCESS) continue;
-    if (value["tid"].get(tid) != simdjson::SUCCESS || value["args"].get(args) != simdjson::SUCCESS) continue;
+    if (value["name"].get(what) != simdjson::SUCCESS || value["pid"].get(pid) != simdjson::SUCCESS)
+      continue;
+    if (value["tid"].get(tid) != simdjson::SUCCESS || value["args"].get(args) != simdjson::SUCCESS)
+      continue;
     const std::string process = simdjson::minify(pid);
     if (what == kLifeOfProcess) {
       if (const prof::ProcessId id = names.process(process)) readProcess(args, id, names, builder);
     } else if (what == kLifeOfThread) {
-      if (const prof::ThreadId id = names.thread(process, simdjson::minify(tid))) readThread(args, id, builder);
+      if (const prof::ThreadId id = names.thread(process, simdjson::minify(tid)))
+        readThread(args, id, builder);
     }
   }
 }

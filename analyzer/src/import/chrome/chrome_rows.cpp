@@ -33,7 +33,8 @@ void readInteger(const RawEvent& event, std::string_view key, T& out) {
   const auto* member = find(event, key);
   if (member == nullptr) return;
   const auto value = integerOf(member->value);
-  if (value && *value >= 0 && std::cmp_less_equal(*value, std::numeric_limits<T>::max())) out = static_cast<T>(*value);
+  if (value && *value >= 0 && std::cmp_less_equal(*value, std::numeric_limits<T>::max()))
+    out = static_cast<T>(*value);
 }
 
 }  // namespace
@@ -44,11 +45,12 @@ ChromeRows::ChromeRows(const DeviceSizes& sizes)
 }
 
 void ChromeRows::clearRows() {
-  for (auto clear : {+[](ChromeRows& r) { r.ranges.clear(); }, +[](ChromeRows& r) { r.marks.clear(); },
-                     +[](ChromeRows& r) { r.calls.clear(); }, +[](ChromeRows& r) { r.kernels.clear(); },
-                     +[](ChromeRows& r) { r.copies.clear(); }, +[](ChromeRows& r) { r.memsets.clear(); },
-                     +[](ChromeRows& r) { r.syncs.clear(); }, +[](ChromeRows& r) { r.allocations.clear(); },
-                     +[](ChromeRows& r) { r.flows.clear(); }, +[](ChromeRows& r) { r.overheads.clear(); }}) {
+  for (auto clear :
+       {+[](ChromeRows& r) { r.ranges.clear(); }, +[](ChromeRows& r) { r.marks.clear(); },
+        +[](ChromeRows& r) { r.calls.clear(); }, +[](ChromeRows& r) { r.kernels.clear(); },
+        +[](ChromeRows& r) { r.copies.clear(); }, +[](ChromeRows& r) { r.memsets.clear(); },
+        +[](ChromeRows& r) { r.syncs.clear(); }, +[](ChromeRows& r) { r.allocations.clear(); },
+        +[](ChromeRows& r) { r.flows.clear(); }, +[](ChromeRows& r) { r.overheads.clear(); }}) {
     clear(*this);
   }
   args.clearRows();
@@ -120,7 +122,8 @@ bool ChromeRows::readTime(const RawEvent& event) {
 
 std::uint32_t ChromeRows::locate(const RawEvent& event, Use use) {
   const auto isHere = [&](std::uint32_t number) {
-    return number != 0 && isSame(locations[number].tid, event.tid) && isSame(locations[number].pid, event.pid);
+    return number != 0 && isSame(locations[number].tid, event.tid) &&
+           isSame(locations[number].pid, event.pid);
   };
   const std::uint32_t* recent = recentLocations_.find(isHere);
   std::uint32_t number = recent == nullptr ? 0 : *recent;
@@ -128,7 +131,8 @@ std::uint32_t ChromeRows::locate(const RawEvent& event, Use use) {
     scratch_.assign(event.pid);
     scratch_ += '\n';
     scratch_ += event.tid;
-    const auto [at, isNew] = locationNumbers_.try_emplace(scratch_, static_cast<std::uint32_t>(locations.size()));
+    const auto [at, isNew] =
+        locationNumbers_.try_emplace(scratch_, static_cast<std::uint32_t>(locations.size()));
     if (isNew) locations.push_back({std::string(event.pid), std::string(event.tid)});
     number = at->second;
     recentLocations_.add(number);
@@ -142,19 +146,22 @@ std::uint32_t ChromeRows::locate(const RawEvent& event, Use use) {
 void ChromeRows::describeStream(const RawEvent& event) {
   const auto device = integerOf(event.pid);
   const auto stream = integerOf(event.tid);
-  args.source.deviceIndex = device && *device >= 0 ? static_cast<std::uint32_t>(*device) : UINT32_MAX;
+  args.source.deviceIndex =
+      device && *device >= 0 ? static_cast<std::uint32_t>(*device) : UINT32_MAX;
   args.source.stream = stream && *stream >= 0 ? static_cast<std::uint64_t>(*stream) : UINT64_MAX;
   const auto size = sizes_.find(args.source.deviceIndex);
   args.source.multiprocessors = size == sizes_.end() ? 0 : size->second;
 }
 
-/// Columns that exports of ours keep in an argument of their own. It stays an argument too, so that what is written
-/// again is the same.
+/// Columns that exports of ours keep in an argument of their own. It stays an argument too, so that
+/// what is written again is the same.
 template <class Row>
 void ChromeRows::readOwnColumns(const RawEvent& event, Row& row) {
   const auto* own = find(event, kOwnArgument);
   simdjson::dom::object columns;
-  if (own == nullptr || ownParser_.parse(simdjson::padded_string(own->value)).get(columns) != simdjson::SUCCESS) return;
+  if (own == nullptr ||
+      ownParser_.parse(simdjson::padded_string(own->value)).get(columns) != simdjson::SUCCESS)
+    return;
   forEachOwnColumn(row, [&]<class T>(T& value, std::string_view column) {
     simdjson::dom::element given;
     if (columns[column].get(given) != simdjson::SUCCESS) return;
@@ -202,7 +209,8 @@ void ChromeRows::addRange(const RawEvent& event, Kind kind) {
   row.name = texts_.textId(event.name);
   for (const auto& member : event.args) {
     if (isSame(member.key, "External id") || isSame(member.key, "External Id")) {
-      if (const auto id = integerOf(member.value); id && *id >= 0) row.correlation = static_cast<std::uint64_t>(*id);
+      if (const auto id = integerOf(member.value); id && *id >= 0)
+        row.correlation = static_cast<std::uint64_t>(*id);
     } else if (isSame(member.key, "Sequence number")) {
       if (const auto number = integerOf(member.value)) {
         row.payload = static_cast<std::uint64_t>(*number);
@@ -229,7 +237,8 @@ void ChromeRows::addCall(const RawEvent& event, Kind kind) {
   row.name = texts_.textId(event.name);
   readInteger(event, "correlation", row.correlation);
   args.source.correlation = row.correlation;
-  if (event.cat != (kind == Kind::Runtime ? "\"cuda_runtime\"" : "\"cuda_driver\"")) args.addField("cat", event.cat);
+  if (event.cat != (kind == Kind::Runtime ? "\"cuda_runtime\"" : "\"cuda_driver\""))
+    args.addField("cat", event.cat);
   readOwnColumns(event, row);
   row.args = args.keep(ArgTable::ApiCall, event);
   calls.push(row);
@@ -255,10 +264,11 @@ Row ChromeRows::openWork(const RawEvent& event) {
   return row;
 }
 
-/// The end that copies and memsets share: the size, what the bandwidth follows from, and what is left of the event.
-/// `category`: what such events have as a rule.
+/// The end that copies and memsets share: the size, what the bandwidth follows from, and what is
+/// left of the event. `category`: what such events have as a rule.
 template <class Row>
-void ChromeRows::closeTransfer(const RawEvent& event, std::string_view category, ArgTable table, Row& row) {
+void ChromeRows::closeTransfer(const RawEvent& event, std::string_view category, ArgTable table,
+                               Row& row) {
   readInteger(event, "bytes", row.bytes);
   args.source.bytes = row.bytes;
   args.source.durNs = durNs_;
@@ -280,7 +290,8 @@ void ChromeRows::addKernel(const RawEvent& event) {
   readInteger(event, "registers per thread", row.registersPerThread);
   readInteger(event, "shared memory", shared);
   row.staticSharedBytes = shared;
-  std::tie(row.gridX, row.gridY, row.gridZ) = std::tie(args.source.grid[0], args.source.grid[1], args.source.grid[2]);
+  std::tie(row.gridX, row.gridY, row.gridZ) =
+      std::tie(args.source.grid[0], args.source.grid[1], args.source.grid[2]);
   std::tie(row.blockX, row.blockY, row.blockZ) =
       std::tie(args.source.block[0], args.source.block[1], args.source.block[2]);
   args.source.registers = row.registersPerThread;
@@ -333,13 +344,16 @@ void ChromeRows::addOverhead(const RawEvent& event) {
   overheads.push(row);
 }
 
-/// PyTorch writes an allocation as an instant named [memory], with what is allocated and reserved after it.
+/// PyTorch writes an allocation as an instant named [memory], with what is allocated and reserved
+/// after it.
 bool ChromeRows::addAllocation(const RawEvent& event) {
   const auto* bytes = find(event, "Bytes");
   const auto* address = find(event, "Addr");
   const auto* device = find(event, "Device Id");
-  const bool isSegment = json::isString(event.name) && event.name.substr(1, event.name.size() - 2) == kReservedMemory;
-  if ((event.name != "\"[memory]\"" && !isSegment) || bytes == nullptr || address == nullptr || device == nullptr) {
+  const bool isSegment =
+      json::isString(event.name) && event.name.substr(1, event.name.size() - 2) == kReservedMemory;
+  if ((event.name != "\"[memory]\"" && !isSegment) || bytes == nullptr || address == nullptr ||
+      device == nullptr) {
     return false;
   }
   const auto size = integerOf(bytes->value);
@@ -429,7 +443,8 @@ void ChromeRows::addCounter(const RawEvent& event) {
   sample.name = texts_.textId(event.name);
   // Counters of one name that have ids are several.
   if (!event.id.empty())
-    sample.name = strings.intern(fmt::format("{}[{}]", strings.text(sample.name), textOf(event.id, scratch_)));
+    sample.name = strings.intern(
+        fmt::format("{}[{}]", strings.text(sample.name), textOf(event.id, scratch_)));
   for (const auto& member : event.args) {
     const auto value = numberOf(member.value);
     if (!value) {
@@ -442,7 +457,8 @@ void ChromeRows::addCounter(const RawEvent& event) {
   }
 }
 
-/// The id that an asynchronous event shares with its counterpart, which in the older form has the same name, too.
+/// The id that an asynchronous event shares with its counterpart, which in the older form has the
+/// same name, too.
 prof::StringId ChromeRows::asyncId(const RawEvent& event) {
   std::string id(textOf(event.id, scratch_));
   for (const auto& field : event.fields) {

@@ -19,7 +19,8 @@
 
 namespace lacuna::analyzer {
 
-/// Where an event of a Chrome trace lies: a pid and a tid, which name a thread, or a stream of a device.
+/// Where an event of a Chrome trace lies: a pid and a tid, which name a thread, or a stream of a
+/// device.
 struct ChromeLocation {
   std::string pid, tid;  ///< tokens as written
   bool usedByHost = false;
@@ -37,8 +38,9 @@ struct LooseEvent {
   prof::StringId series;
 };
 
-/// Turns events of one piece of a file into rows. Texts, places and shapes that it learns stay from piece to piece. It
-/// numbers them by itself; a ChromeAssembly renumbers them. `thread` and `queue` columns hold location numbers.
+/// Turns events of one piece of a file into rows. Texts, places and shapes that it learns stay from
+/// piece to piece. It numbers them by itself; a ChromeAssembly renumbers them. `thread` and `queue`
+/// columns hold location numbers.
 class ChromeRows {
  public:
   /// Multiprocessors of each device, by index.

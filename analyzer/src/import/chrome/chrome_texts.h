@@ -17,8 +17,8 @@ class ChromeTexts {
 
   /// A string without its quotes and escapes, any other token as written; the empty text for none.
   prof::StringId textId(std::string_view token);
-  /// A list or an object as text. NaN and the like in it become texts, and what is not well-formed one JSON string, so
-  /// that what we write later is JSON.
+  /// A list or an object as text. NaN and the like in it become texts, and what is not well-formed
+  /// one JSON string, so that what we write later is JSON.
   prof::StringId jsonId(std::string_view token);
 
  private:

@@ -9,8 +9,9 @@
 
 namespace lacuna::analyzer {
 
-/// Room for `more` values, and for those to come, whose number follows from `share` of the file: memory that nobody
-/// writes to costs nothing. Columns that grow by and by are copied again and again.
+/// Room for `more` values, and for those to come, whose number follows from `share` of the file:
+/// memory that nobody writes to costs nothing. Columns that grow by and by are copied again and
+/// again.
 template <class T>
 void makeRoom(std::vector<T>& values, std::size_t more, double share) {
   const std::size_t needed = values.size() + more;
@@ -19,7 +20,8 @@ void makeRoom(std::vector<T>& values, std::size_t more, double share) {
   values.reserve(static_cast<std::size_t>(static_cast<double>(needed) * factor));
 }
 
-/// Appends all columns. change(value) may change each value of a class type, such as an id; numbers are copied.
+/// Appends all columns. change(value) may change each value of a class type, such as an id; numbers
+/// are copied.
 template <class Columns, class Change>
 void appendColumns(Columns& to, const Columns& from, double share, Change&& change) {
   std::vector<const void*> sources;

@@ -14,13 +14,16 @@ namespace {
 class FlowFolding {
  public:
   explicit FlowFolding(StoreBuilder& builder)
-      : builder_(builder), flows_(builder.columns<prof::Flow>()), sets_(builder.columns<prof::ArgSet>()) {}
+      : builder_(builder),
+        flows_(builder.columns<prof::Flow>()),
+        sets_(builder.columns<prof::ArgSet>()) {}
 
   void run() {
     if (flows_.id.empty()) return;
     folded_.assign(flows_.id.size(), false);
     gone_.assign(sets_.id.size(), false);
-    fold(builder_.columns<prof::ApiCall>(), builder_.columns<prof::ApiCall>().thread, flows_.thread);
+    fold(builder_.columns<prof::ApiCall>(), builder_.columns<prof::ApiCall>().thread,
+         flows_.thread);
     fold(builder_.columns<prof::Kernel>(), builder_.columns<prof::Kernel>().queue, flows_.queue);
     fold(builder_.columns<prof::Memcpy>(), builder_.columns<prof::Memcpy>().queue, flows_.queue);
     fold(builder_.columns<prof::Memset>(), builder_.columns<prof::Memset>().queue, flows_.queue);
@@ -30,7 +33,8 @@ class FlowFolding {
 
  private:
   template <class Columns, class PlaceId>
-  void fold(Columns& events, const std::vector<PlaceId>& places, const std::vector<PlaceId>& flowPlaces) {
+  void fold(Columns& events, const std::vector<PlaceId>& places,
+            const std::vector<PlaceId>& flowPlaces) {
     RowMap rows(events.correlation.size());
     for (std::size_t i = 0; i < events.correlation.size(); ++i) {
       if (events.args[i]) rows.add(events.correlation[i], static_cast<std::uint32_t>(i));
@@ -38,7 +42,8 @@ class FlowFolding {
     for (std::size_t flow = 0; flow < flows_.id.size(); ++flow) {
       if (folded_[flow] || !flowPlaces[flow]) continue;
       const std::uint32_t row = rows.find(flows_.id[flow]);
-      if (row == RowMap::kNone || events.startNs[row] != flows_.timeNs[flow] || places[row] != flowPlaces[flow])
+      if (row == RowMap::kNone || events.startNs[row] != flows_.timeNs[flow] ||
+          places[row] != flowPlaces[flow])
         continue;
       const prof::StringId line = lineOf(flow);
       if (!line) continue;
@@ -52,9 +57,10 @@ class FlowFolding {
 
   /// The line of a flow point; empty when it has something that a line cannot hold.
   prof::StringId lineOf(std::size_t flow) {
-    const prof::StringId shape = flows_.args[flow] ? sets_.shape[flows_.args[flow].value - 1] : prof::StringId();
-    const auto [at, isNew] =
-        lines_.try_emplace({flows_.phase[flow], flows_.category[flow], flows_.name[flow], shape}, prof::StringId());
+    const prof::StringId shape =
+        flows_.args[flow] ? sets_.shape[flows_.args[flow].value - 1] : prof::StringId();
+    const auto [at, isNew] = lines_.try_emplace(
+        {flows_.phase[flow], flows_.category[flow], flows_.name[flow], shape}, prof::StringId());
     if (!isNew) return at->second;
     const std::string category(builder_.text(flows_.category[flow]));
     const std::string name(builder_.text(flows_.name[flow]));
@@ -73,7 +79,8 @@ class FlowFolding {
   prof::StringId joined(prof::StringId shape, prof::StringId line) {
     const auto [at, isNew] = shapes_.try_emplace({shape, line}, prof::StringId());
     if (isNew)
-      at->second = builder_.intern(std::string(builder_.text(shape)) + '\n' + std::string(builder_.text(line)));
+      at->second = builder_.intern(std::string(builder_.text(shape)) + '\n' +
+                                   std::string(builder_.text(line)));
     return at->second;
   }
 
@@ -97,7 +104,9 @@ class FlowFolding {
   prof::Flow::Columns& flows_;
   prof::ArgSet::Columns& sets_;
   std::vector<bool> folded_, gone_;
-  std::map<std::tuple<prof::FlowPhase, prof::StringId, prof::StringId, prof::StringId>, prof::StringId> lines_;
+  std::map<std::tuple<prof::FlowPhase, prof::StringId, prof::StringId, prof::StringId>,
+           prof::StringId>
+      lines_;
   std::map<std::pair<prof::StringId, prof::StringId>, prof::StringId> shapes_;
 };
 

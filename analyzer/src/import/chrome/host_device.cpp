@@ -26,12 +26,14 @@ using prof::TimeNs;
 
 /// Or calls that give it work, which was not recorded then.
 bool hasDevice(StoreBuilder& builder) {
-  return !builder.columns<prof::Device>().id.empty() || !builder.columns<prof::ApiCall>().startNs.empty();
+  return !builder.columns<prof::Device>().id.empty() ||
+         !builder.columns<prof::ApiCall>().startNs.empty();
 }
 
 class HostDevice {
  public:
-  explicit HostDevice(StoreBuilder& builder) : builder_(builder), ranges_(builder.columns<Range>()) {}
+  explicit HostDevice(StoreBuilder& builder)
+      : builder_(builder), ranges_(builder.columns<Range>()) {}
 
   void add() {
     sortOut();
@@ -61,11 +63,14 @@ class HostDevice {
     return builder_.columns<prof::Thread>().process[thread.value - 1];
   }
   void sortByStart(std::vector<std::size_t>& ranges) const {
-    std::ranges::sort(ranges, {}, [this](std::size_t i) { return std::tuple(ranges_.startNs[i], -ranges_.durNs[i]); });
+    std::ranges::sort(ranges, {}, [this](std::size_t i) {
+      return std::tuple(ranges_.startNs[i], -ranges_.durNs[i]);
+    });
   }
 
   Kind kindOf(StringId name) {
-    if (name.value >= kinds_.size()) kinds_.resize(std::max<std::size_t>(2 * kinds_.size(), name.value + 1));
+    if (name.value >= kinds_.size())
+      kinds_.resize(std::max<std::size_t>(2 * kinds_.size(), name.value + 1));
     Kind& kind = kinds_[name.value];
     if (kind != Kind::Unseen) return kind;
     const std::string_view text = builder_.text(name);
@@ -77,7 +82,8 @@ class HostDevice {
   }
 
   void sortOut() {
-    const StringId op = builder_.intern(pytorch::kOperators), olderOp = builder_.intern(pytorch::kOlderOperators);
+    const StringId op = builder_.intern(pytorch::kOperators),
+                   olderOp = builder_.intern(pytorch::kOlderOperators);
     for (std::size_t i = 0; i < ranges_.startNs.size(); ++i) {
       if (!ranges_.thread[i] || ranges_.kind[i] != prof::RangeKind::PushPop) continue;
       const Kind kind = kindOf(ranges_.name[i]);
@@ -124,7 +130,8 @@ class HostDevice {
   }
   prof::QueueId makeQueue(prof::ProcessId process, std::string_view name) {
     queue_ = prof::QueueId(queue_.value + 1);
-    builder_.append(prof::Queue{.id = queue_, .device = device_, .process = process, .name = builder_.intern(name)});
+    builder_.append(prof::Queue{
+        .id = queue_, .device = device_, .process = process, .name = builder_.intern(name)});
     return queue_;
   }
 
@@ -141,7 +148,8 @@ class HostDevice {
     }
   }
 
-  /// Those of one kind are begun and taken up in one order. A call before the capture leaves one without a launch.
+  /// Those of one kind are begun and taken up in one order. A call before the capture leaves one
+  /// without a launch.
   void executeCollectives(prof::ProcessId process) {
     auto& [calls, executions] = collectives_[process];
     sortByStart(calls);
@@ -159,21 +167,24 @@ class HostDevice {
   /// The calls that wait for their execution.
   class CallsByKind {
    public:
-    CallsByKind(HostDevice& device, const std::vector<std::size_t>& calls, const std::vector<std::size_t>& executions)
+    CallsByKind(HostDevice& device, const std::vector<std::size_t>& calls,
+                const std::vector<std::size_t>& executions)
         : device_(device) {
       std::set<std::size_t> executed;
       for (const std::size_t i : executions) executed.insert(kindOf(i));
       for (const std::size_t i : calls) {
         const std::size_t kind = kindOf(i);
         // Some are executed as another one: a reduction to shares as one to all.
-        if (kind != prof::kNoCollective) waiting_[executed.contains(kind) ? kind : prof::kNoCollective].push_back(i);
+        if (kind != prof::kNoCollective)
+          waiting_[executed.contains(kind) ? kind : prof::kNoCollective].push_back(i);
       }
     }
     /// The first one that execution `i` may be of.
     std::optional<std::size_t> take(std::size_t i) {
       for (const std::size_t kind : {kindOf(i), prof::kNoCollective}) {
         auto& calls = waiting_[kind];
-        if (calls.empty() || device_.ranges_.startNs[calls.front()] > device_.ranges_.startNs[i]) continue;
+        if (calls.empty() || device_.ranges_.startNs[calls.front()] > device_.ranges_.startNs[i])
+          continue;
         const std::size_t call = calls.front();
         calls.pop_front();
         return call;
@@ -210,13 +221,14 @@ class HostDevice {
   }
   void execute(std::size_t i, prof::QueueId queue, std::uint64_t correlation) {
     const std::string name(pytorch::withoutEngine(builder_.text(ranges_.name[i])));
-    builder_.append(prof::Kernel{.startNs = ranges_.startNs[i],
-                                 .durNs = ranges_.durNs[i],
-                                 .queue = queue,
-                                 .device = device_,
-                                 .correlation = correlation,
-                                 .name = builder_.intern(name),
-                                 .flags = static_cast<std::uint8_t>(ranges_.flags[i] & prof::kUnfinished)});
+    builder_.append(
+        prof::Kernel{.startNs = ranges_.startNs[i],
+                     .durNs = ranges_.durNs[i],
+                     .queue = queue,
+                     .device = device_,
+                     .correlation = correlation,
+                     .name = builder_.intern(name),
+                     .flags = static_cast<std::uint8_t>(ranges_.flags[i] & prof::kUnfinished)});
   }
 
   StoreBuilder& builder_;

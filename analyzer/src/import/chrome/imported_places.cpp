@@ -21,7 +21,8 @@ std::optional<std::uint32_t> smallNumber(const std::string& token) {
 /// Our exports call the second process that is 7 "7#2", and threads and streams likewise.
 std::optional<std::uint32_t> sharedNumber(std::string_view text) {
   const std::size_t copy = text.find('#');
-  return copy == std::string_view::npos ? std::nullopt : smallNumber(std::string(text.substr(0, copy)));
+  return copy == std::string_view::npos ? std::nullopt
+                                        : smallNumber(std::string(text.substr(0, copy)));
 }
 
 template <class Map>
@@ -33,16 +34,16 @@ auto findIn(const Map& map, const std::string& key) {
 }  // namespace
 
 std::uint32_t ImportedPlaces::locationFor(const ChromeLocation& location) {
-  const auto [at, isNew] =
-      locationNumbers_.try_emplace(location.pid + '\n' + location.tid, static_cast<std::uint32_t>(locations_.size()));
+  const auto [at, isNew] = locationNumbers_.try_emplace(
+      location.pid + '\n' + location.tid, static_cast<std::uint32_t>(locations_.size()));
   if (isNew) locations_.push_back(location);
   return at->second;
 }
 
 /// A pid or tid that is no small number is kept as it was written, under the number of its row.
 prof::ProcessId ImportedPlaces::processFor(const std::string& pid) {
-  const auto [at, isNew] =
-      processes_.try_emplace(pid, prof::ProcessId(static_cast<std::uint32_t>(processes_.size()) + 1));
+  const auto [at, isNew] = processes_.try_emplace(
+      pid, prof::ProcessId(static_cast<std::uint32_t>(processes_.size()) + 1));
   if (!isNew) return at->second;
   prof::Process process;
   process.id = at->second;
@@ -65,12 +66,14 @@ prof::ProcessId ImportedPlaces::processFor(const std::string& pid) {
   return at->second;
 }
 
-/// Our exports call the CPU device of process 1234 "cpu:0@1234", and the second device that is cuda:0 "cuda:0#2".
+/// Our exports call the CPU device of process 1234 "cpu:0@1234", and the second device that is
+/// cuda:0 "cuda:0#2".
 void ImportedPlaces::readDeviceName(std::string_view token, prof::Device& device) {
-  static constexpr std::pair<std::string_view, prof::DeviceKind> kKinds[] = {{"\"device:", prof::DeviceKind::Other},
-                                                                             {"\"cpu:", prof::DeviceKind::Cpu},
-                                                                             {"\"cuda:", prof::DeviceKind::Cuda},
-                                                                             {"\"rocm:", prof::DeviceKind::Rocm}};
+  static constexpr std::pair<std::string_view, prof::DeviceKind> kKinds[] = {
+      {"\"device:", prof::DeviceKind::Other},
+      {"\"cpu:", prof::DeviceKind::Cpu},
+      {"\"cuda:", prof::DeviceKind::Cuda},
+      {"\"rocm:", prof::DeviceKind::Rocm}};
   for (const auto& [prefix, kind] : kKinds) {
     if (!token.starts_with(prefix) || !token.ends_with('"')) continue;
     std::string_view rest = token.substr(prefix.size(), token.size() - prefix.size() - 1);
@@ -87,7 +90,8 @@ void ImportedPlaces::readDeviceName(std::string_view token, prof::Device& device
 /// The owner of a device: "7" as well as "7#2" may be a process, or the second device of process 7.
 std::string ImportedPlaces::ownerToken(std::string_view owner) const {
   const auto isPid = [&](const std::string& token) {
-    return std::ranges::any_of(locations_, [&](const ChromeLocation& place) { return place.pid == token; });
+    return std::ranges::any_of(locations_,
+                               [&](const ChromeLocation& place) { return place.pid == token; });
   };
   for (std::string_view name = owner;; name = name.substr(0, name.rfind('#'))) {
     std::string quoted = fmt::format("\"{}\"", name);
@@ -97,7 +101,8 @@ std::string ImportedPlaces::ownerToken(std::string_view owner) const {
 }
 
 prof::DeviceId ImportedPlaces::deviceFor(const std::string& pid) {
-  const auto [at, isNew] = devices_.try_emplace(pid, prof::DeviceId(static_cast<std::uint32_t>(devices_.size()) + 1));
+  const auto [at, isNew] =
+      devices_.try_emplace(pid, prof::DeviceId(static_cast<std::uint32_t>(devices_.size()) + 1));
   if (!isNew) return at->second;
   prof::Device device;
   device.id = at->second;
@@ -123,7 +128,8 @@ prof::DeviceId ImportedPlaces::deviceFor(const std::string& pid) {
 void ImportedPlaces::makeThread(std::uint32_t location) {
   const ChromeLocation& place = locations_[location];
   prof::Thread thread;
-  thread.id = prof::ThreadId(static_cast<std::uint32_t>(builder_.columns<prof::Thread>().id.size()) + 1);
+  thread.id =
+      prof::ThreadId(static_cast<std::uint32_t>(builder_.columns<prof::Thread>().id.size()) + 1);
   thread.process = processFor(place.pid);
   if (const auto number = smallNumber(place.tid)) {
     thread.osTid = *number;
@@ -148,7 +154,8 @@ void ImportedPlaces::makeThread(std::uint32_t location) {
 void ImportedPlaces::makeQueue(std::uint32_t location) {
   const ChromeLocation& place = locations_[location];
   prof::Queue queue;
-  queue.id = prof::QueueId(static_cast<std::uint32_t>(builder_.columns<prof::Queue>().id.size()) + 1);
+  queue.id =
+      prof::QueueId(static_cast<std::uint32_t>(builder_.columns<prof::Queue>().id.size()) + 1);
   queue.device = deviceFor(place.pid);
   const auto number = json::integerOf(place.tid);
   if (number && *number >= 0) {
@@ -172,8 +179,8 @@ void ImportedPlaces::make() {
   }
 }
 
-/// Devices that name the process that fills them, by it and their number: an allocation's process shows which of
-/// several with that number it means.
+/// Devices that name the process that fills them, by it and their number: an allocation's process
+/// shows which of several with that number it means.
 ImportedPlaces::OwnDevices ImportedPlaces::ownDevices() {
   OwnDevices own;
   const auto& devices = builder_.columns<prof::Device>();
@@ -188,7 +195,8 @@ void ImportedPlaces::placeRows() {
   placeOnHost();
   std::vector<prof::DeviceId> deviceOf(builder_.columns<prof::Queue>().id.size() + 1);
   const auto& queues = builder_.columns<prof::Queue>();
-  for (std::size_t i = 0; i < queues.id.size(); ++i) deviceOf[queues.id[i].value] = queues.device[i];
+  for (std::size_t i = 0; i < queues.id.size(); ++i)
+    deviceOf[queues.id[i].value] = queues.device[i];
   placeOnDevices(deviceOf);
   placeAllocations(deviceOf);
 }
@@ -227,7 +235,8 @@ void ImportedPlaces::placeOnHost() {
 void ImportedPlaces::placeOnDevices(const std::vector<prof::DeviceId>& deviceOf) {
   const auto onDevice = [&](auto& columns) {
     toQueues(columns.queue);
-    for (std::size_t i = 0; i < columns.queue.size(); ++i) columns.device[i] = deviceOf[columns.queue[i].value];
+    for (std::size_t i = 0; i < columns.queue.size(); ++i)
+      columns.device[i] = deviceOf[columns.queue[i].value];
   };
   onDevice(builder_.columns<prof::Kernel>());
   onDevice(builder_.columns<prof::Memcpy>());
@@ -245,7 +254,8 @@ void ImportedPlaces::placeAllocations(const std::vector<prof::DeviceId>& deviceO
       device = deviceOf[allocations.queue[i].value];
     } else if (device) {
       const prof::ThreadId thread = allocations.thread[i];
-      const auto process = thread ? builder_.columns<prof::Thread>().process[thread.value - 1] : prof::ProcessId();
+      const auto process =
+          thread ? builder_.columns<prof::Thread>().process[thread.value - 1] : prof::ProcessId();
       const auto found = own.find({process, device.value - 1});
       device = found != own.end() ? found->second : deviceFor(std::to_string(device.value - 1));
     }

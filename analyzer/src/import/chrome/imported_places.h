@@ -15,8 +15,8 @@
 
 namespace lacuna::analyzer {
 
-/// The places of a Chrome trace: makes processes, threads, devices and queues of the pids and tids of its events. First
-/// come all locations, then make(), then what asks for their rows.
+/// The places of a Chrome trace: makes processes, threads, devices and queues of the pids and tids
+/// of its events. First come all locations, then make(), then what asks for their rows.
 class ImportedPlaces {
  public:
   struct DeviceInfo {

@@ -22,8 +22,9 @@ bool isSpace(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-constexpr std::array<std::string_view, 14> kEventKeys = {"ph",   "name", "cat", "pid", "tid",   "ts",  "dur",
-                                                         "args", "id",   "s",   "bp",  "cname", "tts", "tdur"};
+constexpr std::array<std::string_view, 14> kEventKeys = {"ph", "name",  "cat",  "pid", "tid",
+                                                         "ts", "dur",   "args", "id",  "s",
+                                                         "bp", "cname", "tts",  "tdur"};
 
 /// The thing that begins at a character where simdjson's first stage found structure.
 enum class Role : std::uint8_t { Scalar, Text, Separator, Open, Close };
@@ -51,7 +52,8 @@ constexpr auto kNumberParts = [] {
   return parts;
 }();
 
-/// A number or one of JSON's words, or of those that writers put in place of numbers that JSON does not have.
+/// A number or one of JSON's words, or of those that writers put in place of numbers that JSON does
+/// not have.
 bool isNumberOrWord(std::string_view token) {
   std::uint8_t parts = 0;
   for (const char c : token) parts |= kNumberParts[static_cast<unsigned char>(c)];
@@ -81,7 +83,8 @@ std::uint64_t wordInWindow(std::string_view name) {
   return word & ~std::uint64_t{0} >> (sizeof word - name.size()) * 8;
 }
 
-/// True when `text` at `at` reads `{ "key"` with a key that events have. A list of objects inside args seldom looks so.
+/// True when `text` at `at` reads `{ "key"` with a key that events have. A list of objects inside
+/// args seldom looks so.
 bool looksLikeEvent(std::string_view text, std::size_t at) {
   if (at >= text.size() || text[at] != '{') return false;
   ++at;
@@ -106,14 +109,15 @@ bool eventFollows(std::string_view text, std::size_t close, std::size_t& start) 
 
 }  // namespace
 
-std::string mendedJson(std::string_view given) {
+std::string repairedJson(std::string_view given) {
   std::string text(given);
   bool inString = false;
   std::size_t opened = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
     const auto isSpoilt = [&](std::size_t i) {
-      return static_cast<unsigned char>(text[i]) < 0x20 || utf8SequenceLength(std::string_view(text).substr(i)) == 0;
+      return static_cast<unsigned char>(text[i]) < 0x20 ||
+             utf8SequenceLength(std::string_view(text).substr(i)) == 0;
     };
     if (static_cast<unsigned char>(c) >= 0x80) {
       const std::size_t length = utf8SequenceLength(std::string_view(text).substr(at));
@@ -134,7 +138,8 @@ std::string mendedJson(std::string_view given) {
         ++at;
       }
     } else if (c == '{' && looksLikeEvent(text, at)) {
-      // No string that ends holds this: the event before breaks off inside one. The text after it is whole.
+      // No string that ends holds this: the event before breaks off inside one. The text after it
+      // is whole.
       std::size_t last = at - 1;  // where its last character begins
       while (last > opened + 1 && (static_cast<unsigned char>(text[last]) & 0xc0) == 0x80) --last;
       text.replace(last, at - last, at - last, ' ');
@@ -164,37 +169,40 @@ JsonWalker::~JsonWalker() = default;
 bool JsonWalker::index(std::string_view text) {
   if (text.size() > stage1_->capacity || !stage1_->parser) {
     stage1_->capacity = std::max<std::size_t>(text.size() + text.size() / 4, 1 << 16);
-    const auto error =
-        simdjson::get_active_implementation()->create_dom_parser_implementation(stage1_->capacity, 1, stage1_->parser);
+    const auto error = simdjson::get_active_implementation()->create_dom_parser_implementation(
+        stage1_->capacity, 1, stage1_->parser);
     if (error != simdjson::SUCCESS) return false;
   }
-  const auto error = stage1_->parser->stage1(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(),
-                                             simdjson::stage1_mode::regular);
+  const auto error = stage1_->parser->stage1(reinterpret_cast<const std::uint8_t*>(text.data()),
+                                             text.size(), simdjson::stage1_mode::regular);
   at_ = structure_ = stage1_->parser->structural_indexes.get();
   end_ = structure_ + (error == simdjson::SUCCESS ? stage1_->parser->n_structural_indexes : 0);
   return error == simdjson::SUCCESS;
 }
 
-/// Replaces what spoils the whole text for the first stage; then `text` is the repaired copy. False when there was
-/// nothing to repair, or it did not help.
-bool JsonWalker::indexMended(std::string_view& text) {
-  mendedText_ = mendedJson(text);
-  if (mendedText_ == text) return false;
-  mendedText_.append(kPadding, ' ');
-  text = std::string_view(mendedText_).substr(0, text.size());
+/// Replaces what spoils the whole text for the first stage; then `text` is the repaired copy. False
+/// when there was nothing to repair, or it did not help.
+bool JsonWalker::indexRepaired(std::string_view& text) {
+  repairedText_ = repairedJson(text);
+  if (repairedText_ == text) return false;
+  repairedText_.append(kPadding, ' ');
+  text = std::string_view(repairedText_).substr(0, text.size());
   return index(text);
 }
 
 namespace {
 
 /// Reports the repair of an event, given the bytes that its file has there.
-void reportMended(std::string_view written, std::string_view read, std::uint64_t offset, JsonWalker::Outcome& outcome) {
-  const auto at = static_cast<std::size_t>(std::ranges::mismatch(written, read).in1 - written.begin());
-  if (at == written.size() || ++outcome.mendedEvents > JsonWalker::kMostNamed) return;
+void reportRepaired(std::string_view written, std::string_view read, std::uint64_t offset,
+                    JsonWalker::Outcome& outcome) {
+  const auto at =
+      static_cast<std::size_t>(std::ranges::mismatch(written, read).in1 - written.begin());
+  if (at == written.size() || ++outcome.repairedEvents > JsonWalker::kMostNamed) return;
   const auto byte = static_cast<unsigned char>(written[written[at] == '\\' ? at + 1 : at]);
-  const std::string_view what = byte >= 0x80 ? "is no UTF-8: its event was read with '?' in its place"
-                                             : "is bare inside a string: its event was read with a space in its place";
-  outcome.mended.push_back({offset + at, fmt::format("0x{:02x} {}", byte, what)});
+  const std::string_view what =
+      byte >= 0x80 ? "is no UTF-8: its event was read with '?' in its place"
+                   : "is bare inside a string: its event was read with a space in its place";
+  outcome.repaired.push_back({offset + at, fmt::format("0x{:02x} {}", byte, what)});
 }
 
 }  // namespace
@@ -315,7 +323,8 @@ JsonWalker::Read JsonWalker::readEvent(std::string_view text, RawEvent& event) {
   if (text[from] != '{') return Read::Malformed;
   event.clear();
   bare_ = {};
-  const bool isComplete = readObject(text, [&](std::string_view key) { return readField(text, key, event); });
+  const bool isComplete =
+      readObject(text, [&](std::string_view key) { return readField(text, key, event); });
   if (!isComplete) return at_ == end_ ? Read::TextEnd : Read::Malformed;
   event.text = text.substr(from, at_[-1] + 1 - from);
   return Read::Event;
@@ -325,20 +334,23 @@ void JsonWalker::skipTo(std::size_t offset) {
   at_ = std::lower_bound(structure_, end_, offset);
 }
 
-JsonWalker::Problem JsonWalker::lostEvent(std::string_view whole, std::size_t from, std::uint64_t fileOffset) const {
-  if (bare_.empty()) return {fileOffset + from, "an event that is not well-formed JSON was left out"};
+JsonWalker::Problem JsonWalker::lostEvent(std::string_view whole, std::size_t from,
+                                          std::uint64_t fileOffset) const {
+  if (bare_.empty())
+    return {fileOffset + from, "an event that is not well-formed JSON was left out"};
   const auto at = static_cast<std::size_t>(bare_.data() - whole.data());
   return {fileOffset + at,
-          fmt::format("'{}' is neither a string nor a number: its event was left out", bare_.substr(0, kShownBytes))};
+          fmt::format("'{}' is neither a string nor a number: its event was left out",
+                      bare_.substr(0, kShownBytes))};
 }
 
 JsonWalker::Outcome JsonWalker::walk(std::string_view text, std::uint64_t fileOffset,
                                      const std::function<void(const RawEvent&)>& visit) {
   Outcome outcome;
   std::string_view whole = text;
-  // Bytes that are no UTF-8 and bare control characters spoil the whole text for the first stage. So does a string that
-  // does not end: then read up to the event before it.
-  bool indexed = index(whole) || indexMended(whole);
+  // Bytes that are no UTF-8 and bare control characters spoil the whole text for the first stage.
+  // So does a string that does not end: then read up to the event before it.
+  bool indexed = index(whole) || indexRepaired(whole);
   for (; !indexed; indexed = index(whole)) {
     std::size_t gap = 0;
     const std::size_t start = lastEventStart(whole, gap);
@@ -350,7 +362,8 @@ JsonWalker::Outcome JsonWalker::walk(std::string_view text, std::uint64_t fileOf
     outcome.incomplete = true;
   }
   RawEvent event;
-  bool lost = false;  // after a malformed event: what looks like the next one may be an object inside its arguments
+  bool lost = false;  // after a malformed event: what looks like the next one may be an object
+                      // inside its arguments
   for (;;) {
     const std::size_t from = at_ < end_ ? *at_ : whole.size();
     Read read = readEvent(whole, event);
@@ -361,7 +374,7 @@ JsonWalker::Outcome JsonWalker::walk(std::string_view text, std::uint64_t fileOf
       visit(event);
       outcome.endOffset = from + event.text.size();
       if (whole.data() != text.data()) {
-        reportMended(text.substr(from, event.text.size()), event.text, event.offset, outcome);
+        reportRepaired(text.substr(from, event.text.size()), event.text, event.offset, outcome);
       }
       if (at_ < end_ && whole[*at_] == ',') ++at_;
       continue;
@@ -403,7 +416,8 @@ std::size_t lastEventStart(std::string_view text, std::size_t& gapStart) {
 }
 
 std::size_t nextEventStart(std::string_view text, std::size_t from, std::size_t& gapStart) {
-  for (std::size_t close = text.find('}', from); close != std::string_view::npos; close = text.find('}', close + 1)) {
+  for (std::size_t close = text.find('}', from); close != std::string_view::npos;
+       close = text.find('}', close + 1)) {
     std::size_t start = 0;
     if (eventFollows(text, close, start)) {
       gapStart = close + 1;

@@ -12,8 +12,8 @@
 
 namespace lacuna::analyzer {
 
-/// One event of a trace in Chrome's format, as tokens that point into the window (strings with their quotes); what the
-/// event does not have is empty.
+/// One event of a trace in Chrome's format, as tokens that point into the window (strings with
+/// their quotes); what the event does not have is empty.
 struct RawEvent {
   struct Member {
     std::string_view key;  ///< without quotes, escapes as written
@@ -31,8 +31,9 @@ struct RawEvent {
   void clear();
 };
 
-/// Walks the events of a piece of a trace's event list. Finds the structure with simdjson's first stage and reads it in
-/// place, so the tokens cost no copy. Reused from piece to piece; one thread at a time.
+/// Walks the events of a piece of a trace's event list. Finds the structure with simdjson's first
+/// stage and reads it in place, so the tokens cost no copy. Reused from piece to piece; one thread
+/// at a time.
 class JsonWalker {
  public:
   JsonWalker();
@@ -50,15 +51,17 @@ class JsonWalker {
     /// Where reading ended, in bytes from the start of the text.
     std::size_t endOffset = 0;
     std::vector<Problem> problems;
-    /// Events with bytes that JSON cannot hold, which read as '?' and spaces: the first of them, and how many there
-    /// are.
-    std::vector<Problem> mended;
-    std::uint64_t mendedEvents = 0;
+    /// Events with bytes that JSON cannot hold, which read as '?' and spaces: the first of them,
+    /// and how many there are.
+    std::vector<Problem> repaired;
+    std::uint64_t repairedEvents = 0;
   };
   static constexpr std::size_t kMostNamed = 8;
-  /// `text` starts at an event (or at the list's end) and must be followed by kPadding readable bytes. `fileOffset` is
-  /// where it starts in the file. Events that are not well-formed are left out and reported.
-  Outcome walk(std::string_view text, std::uint64_t fileOffset, const std::function<void(const RawEvent&)>& visit);
+  /// `text` starts at an event (or at the list's end) and must be followed by kPadding readable
+  /// bytes. `fileOffset` is where it starts in the file. Events that are not well-formed are left
+  /// out and reported.
+  Outcome walk(std::string_view text, std::uint64_t fileOffset,
+               const std::function<void(const RawEvent&)>& visit);
 
   static constexpr std::size_t kPadding = 64;
 
@@ -67,7 +70,7 @@ class JsonWalker {
   enum class Read { Event, ListEnd, TextEnd, Malformed };
 
   bool index(std::string_view text);
-  bool indexMended(std::string_view& text);
+  bool indexRepaired(std::string_view& text);
   Read readEvent(std::string_view text, RawEvent& event);
   template <class Take>
   bool readObject(std::string_view text, Take&& take);
@@ -76,7 +79,8 @@ class JsonWalker {
   bool skipValue(std::string_view text, std::string_view& token);
   bool skipList(std::string_view text, std::string_view& token);
   [[nodiscard]] std::string_view scalar(std::string_view text) const;
-  [[nodiscard]] Problem lostEvent(std::string_view whole, std::size_t from, std::uint64_t fileOffset) const;
+  [[nodiscard]] Problem lostEvent(std::string_view whole, std::size_t from,
+                                  std::uint64_t fileOffset) const;
   void skipTo(std::size_t offset);
 
   std::unique_ptr<Stage1> stage1_;
@@ -84,16 +88,17 @@ class JsonWalker {
   const std::uint32_t* structure_ = nullptr;
   const std::uint32_t* at_ = nullptr;
   const std::uint32_t* end_ = nullptr;
-  std::string mendedText_;
+  std::string repairedText_;
   std::string_view bare_;  ///< what stood where a value must, of the event read last
 };
 
-/// The text with '?' in place of bytes that are no UTF-8, and spaces in place of control characters inside strings.
-/// Some writers put these into names, and no parser takes them. As long as `given`.
-std::string mendedJson(std::string_view given);
+/// The text with '?' in place of bytes that are no UTF-8, and spaces in place of control characters
+/// inside strings. Some writers put these into names, and no parser takes them. As long as `given`.
+std::string repairedJson(std::string_view given);
 
-/// The position of the last place in `text` where an event seems to begin right after another one; npos when there is
-/// none. `gapStart` is where the event before it ends. A guess: the walk shows if it was right.
+/// The position of the last place in `text` where an event seems to begin right after another one;
+/// npos when there is none. `gapStart` is where the event before it ends. A guess: the walk shows
+/// if it was right.
 std::size_t lastEventStart(std::string_view text, std::size_t& gapStart);
 /// The same, forward, from `from`.
 std::size_t nextEventStart(std::string_view text, std::size_t from, std::size_t& gapStart);

@@ -13,7 +13,8 @@ namespace lacuna::analyzer {
 namespace {
 
 /// Takes the name that a metadata event gives; the process it is about, if there is one.
-prof::ProcessId nameFromMetadata(std::string_view event, const ImportedPlaces& places, StoreBuilder& builder) {
+prof::ProcessId nameFromMetadata(std::string_view event, const ImportedPlaces& places,
+                                 StoreBuilder& builder) {
   simdjson::dom::parser parser;
   simdjson::dom::element value, pid, tid;
   if (parser.parse(simdjson::padded_string(event)).get(value) != simdjson::SUCCESS) return {};
@@ -52,7 +53,9 @@ bool rankFromMetadata(std::string_view event, const ImportedPlaces& places, Stor
   std::int64_t rank = -1;
   if (parser.parse(simdjson::padded_string(event)).get(value) != simdjson::SUCCESS) return false;
   if (value["name"].get(what) != simdjson::SUCCESS || what != kRankEvent) return false;
-  if (value["pid"].get(pid) != simdjson::SUCCESS || value["args"]["rank"].get(rank) != simdjson::SUCCESS) return false;
+  if (value["pid"].get(pid) != simdjson::SUCCESS ||
+      value["args"]["rank"].get(rank) != simdjson::SUCCESS)
+    return false;
   if (rank < -1 || rank > INT32_MAX) return false;
   if (const prof::ProcessId process = places.findProcess(simdjson::minify(pid)))
     builder.columns<prof::Process>().rank[process.value - 1] = static_cast<std::int32_t>(rank);
@@ -61,11 +64,14 @@ bool rankFromMetadata(std::string_view event, const ImportedPlaces& places, Stor
 
 }  // namespace
 
-void readMetadata(const std::vector<std::string>& metadata, const ImportedPlaces& places, StoreBuilder& builder) {
-  const prof::StringId key = metadata.empty() ? prof::StringId() : builder.intern("chrome.metadata");
+void readMetadata(const std::vector<std::string>& metadata, const ImportedPlaces& places,
+                  StoreBuilder& builder) {
+  const prof::StringId key =
+      metadata.empty() ? prof::StringId() : builder.intern("chrome.metadata");
   for (const std::string& event : metadata) {
     if (rankFromMetadata(event, places, builder)) continue;
-    builder.append(prof::Environment{nameFromMetadata(event, places, builder), key, builder.intern(event)});
+    builder.append(
+        prof::Environment{nameFromMetadata(event, places, builder), key, builder.intern(event)});
   }
 }
 
@@ -82,11 +88,13 @@ void describeByCalls(const ImportedPlaces& places, StoreBuilder& builder) {
     seen[calls.name[i].value] = true;
   }
   if (isRocm) {
-    std::ranges::replace(builder.columns<prof::Device>().kind, prof::DeviceKind::Cuda, prof::DeviceKind::Rocm);
+    std::ranges::replace(builder.columns<prof::Device>().kind, prof::DeviceKind::Cuda,
+                         prof::DeviceKind::Rocm);
   }
   // With one process that calls the driver, its are all the queues.
   if (std::ranges::count(calling, true) != 1) return;
-  const auto process = static_cast<std::uint32_t>(std::ranges::find(calling, true) - calling.begin());
+  const auto process =
+      static_cast<std::uint32_t>(std::ranges::find(calling, true) - calling.begin());
   auto& queues = builder.columns<prof::Queue>();
   for (prof::ProcessId& owner : queues.process) owner = owner ? owner : prof::ProcessId(process);
 }

@@ -8,9 +8,10 @@
 
 namespace lacuna::analyzer {
 
-/// The range that each end ends, kEnd where there is none, in the order of the edges; `isSound` becomes false where an
-/// end comes before its begin, or alone.
-std::vector<std::size_t> RangeEdges::match(const prof::Range::Columns& ranges, bool& isSound) const {
+/// The range that each end ends, kEnd where there is none, in the order of the edges; `isSound`
+/// becomes false where an end comes before its begin, or alone.
+std::vector<std::size_t> RangeEdges::match(const prof::Range::Columns& ranges,
+                                           bool& isSound) const {
   const auto& starts = ranges.startNs;
   std::map<std::pair<bool, std::uint64_t>, std::vector<std::size_t>> open;
   std::vector<std::size_t> ended(edges_.size(), Edge::kEnd);
@@ -52,7 +53,8 @@ std::uint64_t RangeEdges::pair(prof::Range::Columns& ranges, std::vector<ArgJoin
   return unmatched;
 }
 
-void RangeEdges::endRange(prof::Range::Columns& ranges, std::size_t row, const Edge& end, std::vector<ArgJoin>& joins) {
+void RangeEdges::endRange(prof::Range::Columns& ranges, std::size_t row, const Edge& end,
+                          std::vector<ArgJoin>& joins) {
   ranges.durNs[row] = end.timeNs - ranges.startNs[row];
   ranges.flags[row] = 0;
   if (ranges.thread[row].value != end.location) ranges.endThread[row].value = end.location;

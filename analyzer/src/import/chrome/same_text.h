@@ -9,7 +9,8 @@
 
 namespace lacuna::analyzer {
 
-/// True when the first and the last bytes of two texts of one length are the same, so many as a Word has.
+/// True when the first and the last bytes of two texts of one length are the same, so many as a
+/// Word has.
 template <class Word>
 bool startAndEndAlike(std::string_view a, std::string_view b) {
   Word start[2], end[2];
@@ -20,10 +21,12 @@ bool startAndEndAlike(std::string_view a, std::string_view b) {
   return ((start[0] ^ start[1]) | (end[0] ^ end[1])) == 0;
 }
 
-/// True when two names are the same, without a call for the short ones: every event has a dozen of those.
+/// True when two names are the same, without a call for the short ones: every event has a dozen of
+/// those.
 inline bool isSame(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
-  if (a.size() > 16) return startAndEndAlike<std::uint64_t>(a, b) && std::memcmp(a.data(), b.data(), a.size()) == 0;
+  if (a.size() > 16)
+    return startAndEndAlike<std::uint64_t>(a, b) && std::memcmp(a.data(), b.data(), a.size()) == 0;
   if (a.size() >= 8) return startAndEndAlike<std::uint64_t>(a, b);
   if (a.size() >= 4) return startAndEndAlike<std::uint32_t>(a, b);
   for (std::size_t i = 0; i < a.size(); ++i) {

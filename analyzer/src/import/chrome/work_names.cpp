@@ -8,19 +8,20 @@ namespace lacuna::analyzer {
 
 prof::CopyKind copyKindOf(std::string_view name) {
   using prof::CopyKind;
-  static constexpr std::pair<std::string_view, CopyKind> kKinds[] = {{"HtoD", CopyKind::HostToDevice},
-                                                                     {"DtoH", CopyKind::DeviceToHost},
-                                                                     {"DtoD", CopyKind::DeviceToDevice},
-                                                                     {"HtoH", CopyKind::HostToHost},
-                                                                     {"PtoP", CopyKind::PeerToPeer},
-                                                                     {"HtoA", CopyKind::HostToArray},
-                                                                     {"AtoH", CopyKind::ArrayToHost},
-                                                                     {"AtoA", CopyKind::ArrayToArray},
-                                                                     {"AtoD", CopyKind::ArrayToDevice},
-                                                                     {"DtoA", CopyKind::DeviceToArray},
-                                                                     {"HostToDevice", CopyKind::HostToDevice},
-                                                                     {"DeviceToHost", CopyKind::DeviceToHost},
-                                                                     {"DeviceToDevice", CopyKind::DeviceToDevice}};
+  static constexpr std::pair<std::string_view, CopyKind> kKinds[] = {
+      {"HtoD", CopyKind::HostToDevice},
+      {"DtoH", CopyKind::DeviceToHost},
+      {"DtoD", CopyKind::DeviceToDevice},
+      {"HtoH", CopyKind::HostToHost},
+      {"PtoP", CopyKind::PeerToPeer},
+      {"HtoA", CopyKind::HostToArray},
+      {"AtoH", CopyKind::ArrayToHost},
+      {"AtoA", CopyKind::ArrayToArray},
+      {"AtoD", CopyKind::ArrayToDevice},
+      {"DtoA", CopyKind::DeviceToArray},
+      {"HostToDevice", CopyKind::HostToDevice},
+      {"DeviceToHost", CopyKind::DeviceToHost},
+      {"DeviceToDevice", CopyKind::DeviceToDevice}};
   for (const auto& [text, kind] : kKinds) {
     if (name.find(text) != std::string_view::npos) return kind;
   }
@@ -29,13 +30,14 @@ prof::CopyKind copyKindOf(std::string_view name) {
 
 prof::MemoryKind memoryKindOf(std::string_view name) {
   using prof::MemoryKind;
-  static constexpr std::pair<std::string_view, MemoryKind> kKinds[] = {{"Pageable", MemoryKind::Pageable},
-                                                                       {"Pinned", MemoryKind::Pinned},
-                                                                       {"Device Static", MemoryKind::DeviceStatic},
-                                                                       {"Managed Static", MemoryKind::ManagedStatic},
-                                                                       {"Device", MemoryKind::Device},
-                                                                       {"Array", MemoryKind::Array},
-                                                                       {"Managed", MemoryKind::Managed}};
+  static constexpr std::pair<std::string_view, MemoryKind> kKinds[] = {
+      {"Pageable", MemoryKind::Pageable},
+      {"Pinned", MemoryKind::Pinned},
+      {"Device Static", MemoryKind::DeviceStatic},
+      {"Managed Static", MemoryKind::ManagedStatic},
+      {"Device", MemoryKind::Device},
+      {"Array", MemoryKind::Array},
+      {"Managed", MemoryKind::Managed}};
   for (const auto& [text, kind] : kKinds) {
     if (name.find(text) != std::string_view::npos) return kind;
   }
@@ -47,7 +49,8 @@ prof::SyncKind syncKindOf(std::string_view name) {
   if (name.find("Wait Event") != std::string_view::npos) return SyncKind::StreamWait;
   if (name.find("Event") != std::string_view::npos) return SyncKind::Event;
   if (name.find("Stream") != std::string_view::npos) return SyncKind::Stream;
-  if (name.find("Context") != std::string_view::npos || name.find("Device") != std::string_view::npos) {
+  if (name.find("Context") != std::string_view::npos ||
+      name.find("Device") != std::string_view::npos) {
     return SyncKind::Context;
   }
   return SyncKind::Unknown;

@@ -63,8 +63,8 @@ DeviceId NsysImport::device(ProcessId process, std::int64_t number) {
   auto mapped = gpuOf_.find({pid, number});
   const std::int64_t gpu = mapped == gpuOf_.end() ? number : mapped->second;
   const std::size_t before = builder_.columns<Device>().id.size();
-  const DeviceId id =
-      places_.device(DeviceKind::Cuda, static_cast<std::uint64_t>(gpu), static_cast<std::uint32_t>(gpu));
+  const DeviceId id = places_.device(DeviceKind::Cuda, static_cast<std::uint64_t>(gpu),
+                                     static_cast<std::uint32_t>(gpu));
   if (builder_.columns<Device>().id.size() == before) return id;
   const auto known = gpus_.find(gpu);
   if (known == gpus_.end()) return id;
@@ -116,7 +116,8 @@ void NsysImport::readOwnTable() {
   auto& out = builder_.columns<Row>();
   while (rows.next() && tick()) {
     Row row;
-    if constexpr (requires { row.id.value; }) ids.push_back(static_cast<std::uint32_t>(rows.integer(0)));
+    if constexpr (requires { row.id.value; })
+      ids.push_back(static_cast<std::uint32_t>(rows.integer(0)));
     fillOwn(rows, 0, row);
     if constexpr (std::is_same_v<Row, Arg>) {
       const bool isText = row.type == ArgType::Text || row.type == ArgType::Json;
@@ -134,7 +135,8 @@ void NsysImport::readOwnTable() {
     // Callers and parents refer to rows of the table itself.
     if constexpr (requires(Row row) { row.parent; }) {
       SqliteRows parents(file_, table, {"parent"});
-      for (std::size_t i = 0; i < ids.size() && parents.next(); ++i) assign(parents, 0, out.parent[i]);
+      for (std::size_t i = 0; i < ids.size() && parents.next(); ++i)
+        assign(parents, 0, out.parent[i]);
     }
   }
   finishRows(rows);
@@ -183,7 +185,8 @@ void NsysImport::readKernels() {
     row.graphId = static_cast<std::uint32_t>(rows.integer(20));
     return true;
   };
-  for (const char* table : {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"}) {
+  for (const char* table :
+       {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"}) {
     each<Kernel>(table,
                  {"start",
                   "end",
@@ -213,7 +216,8 @@ void NsysImport::readKernels() {
 /// Graphs that were traced as a whole: one execution of the queue, named for the graph.
 void NsysImport::readGraphs() {
   each<Kernel>("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-               {"start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId", "graphId"},
+               {"start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId",
+                "graphId"},
                [&](const SqliteRows& rows, Kernel& row) {
                  setTimes(rows, row);
                  place(rows, 2, 3, 4, 5, row);
@@ -226,7 +230,8 @@ void NsysImport::readGraphs() {
 
 /// A node may have a row for itself and one for what it is a copy of.
 void NsysImport::readGraphNodes() {
-  each<GraphNode>("CUDA_GRAPH_NODE_EVENTS", {"start", "globalTid", "graphNodeId", "originalGraphNodeId"},
+  each<GraphNode>("CUDA_GRAPH_NODE_EVENTS",
+                  {"start", "globalTid", "graphNodeId", "originalGraphNodeId"},
                   [&](const SqliteRows& rows, GraphNode& row) {
                     row.timeNs = rows.integer(0);
                     row.thread = thread(rows, 1);
@@ -237,51 +242,54 @@ void NsysImport::readGraphNodes() {
 }
 
 std::string NsysImport::copyName(const Memcpy& row, std::string_view label) const {
-  static constexpr std::array<std::string_view, 11> kShort = {"",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-                                                              "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
+  static constexpr std::array<std::string_view, 11> kShort = {
+      "", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
   const auto kind = static_cast<std::size_t>(row.copyKind);
   const auto memory = [](MemoryKind which) {
     const auto found = std::ranges::find(nsys::kMemoryKindOf, which);
     return nsys::kMemoryKinds[static_cast<std::size_t>(found - nsys::kMemoryKindOf.begin())].label;
   };
   const std::string_view direction = kind > 0 && kind < kShort.size() ? kShort[kind] : label;
-  return fmt::format("Memcpy {} ({} -> {})", direction, memory(row.sourceKind), memory(row.targetKind));
+  return fmt::format("Memcpy {} ({} -> {})", direction, memory(row.sourceKind),
+                     memory(row.targetKind));
 }
 
 void NsysImport::readCopies() {
   const Labels kinds = labelsOf("ENUM_CUDA_MEMCPY_OPER");
   const Labels memories = labelsOf("ENUM_CUDA_MEM_KIND");
-  each<Memcpy>("CUPTI_ACTIVITY_KIND_MEMCPY",
-               {"start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId", "bytes", "copyKind",
-                "srcKind", "dstKind", "srcDeviceId", "dstDeviceId", "graphNodeId", "graphId"},
-               [&](const SqliteRows& rows, Memcpy& row) {
-                 setTimes(rows, row);
-                 place(rows, 2, 3, 4, 5, row);
-                 row.correlation = static_cast<std::uint64_t>(rows.integer(6));
-                 row.bytes = static_cast<std::uint64_t>(rows.integer(7));
-                 const std::string_view label = labelOf(kinds, nsys::kCopyKinds, rows.integer(8));
-                 const auto known = std::ranges::find_if(
-                     nsys::kCopyKinds, [&](const nsys::Label& kind) { return label.ends_with(kind.label); });
-                 if (known != nsys::kCopyKinds.end()) row.copyKind = static_cast<CopyKind>(known->id);
-                 row.sourceKind = memoryKind(memories, rows, 9);
-                 row.targetKind = memoryKind(memories, rows, 10);
-                 if (!isOwn_ && !rows.isNull(11) && !rows.isNull(12) && rows.integer(11) != rows.integer(12)) {
-                   const ProcessId owner = process(rows, 2);
-                   const DeviceId source = device(owner, rows.integer(11));
-                   row.peer = source == row.device ? device(owner, rows.integer(12)) : source;
-                 }
-                 row.graphNodeId = static_cast<std::uint64_t>(rows.integer(13));
-                 row.graphId = static_cast<std::uint32_t>(rows.integer(14));
-                 row.name = builder_.intern(copyName(row, label));
-                 return true;
-               });
+  each<Memcpy>(
+      "CUPTI_ACTIVITY_KIND_MEMCPY",
+      {"start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId", "bytes",
+       "copyKind", "srcKind", "dstKind", "srcDeviceId", "dstDeviceId", "graphNodeId", "graphId"},
+      [&](const SqliteRows& rows, Memcpy& row) {
+        setTimes(rows, row);
+        place(rows, 2, 3, 4, 5, row);
+        row.correlation = static_cast<std::uint64_t>(rows.integer(6));
+        row.bytes = static_cast<std::uint64_t>(rows.integer(7));
+        const std::string_view label = labelOf(kinds, nsys::kCopyKinds, rows.integer(8));
+        const auto known = std::ranges::find_if(
+            nsys::kCopyKinds, [&](const nsys::Label& kind) { return label.ends_with(kind.label); });
+        if (known != nsys::kCopyKinds.end()) row.copyKind = static_cast<CopyKind>(known->id);
+        row.sourceKind = memoryKind(memories, rows, 9);
+        row.targetKind = memoryKind(memories, rows, 10);
+        if (!isOwn_ && !rows.isNull(11) && !rows.isNull(12) &&
+            rows.integer(11) != rows.integer(12)) {
+          const ProcessId owner = process(rows, 2);
+          const DeviceId source = device(owner, rows.integer(11));
+          row.peer = source == row.device ? device(owner, rows.integer(12)) : source;
+        }
+        row.graphNodeId = static_cast<std::uint64_t>(rows.integer(13));
+        row.graphId = static_cast<std::uint32_t>(rows.integer(14));
+        row.name = builder_.intern(copyName(row, label));
+        return true;
+      });
 }
 
 void NsysImport::readMemsets() {
   const Labels memories = labelsOf("ENUM_CUDA_MEM_KIND");
   each<Memset>("CUPTI_ACTIVITY_KIND_MEMSET",
-               {"start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId", "bytes", "value",
-                "memKind", "graphNodeId", "graphId"},
+               {"start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId",
+                "bytes", "value", "memKind", "graphNodeId", "graphId"},
                [&](const SqliteRows& rows, Memset& row) {
                  setTimes(rows, row);
                  place(rows, 2, 3, 4, 5, row);
@@ -297,10 +305,11 @@ void NsysImport::readMemsets() {
 }
 
 void NsysImport::readSyncs() {
-  static constexpr std::array<std::string_view, 5> kNames = {"Synchronization", "Event Sync", "Stream Wait Event",
-                                                             "Stream Sync", "Context Sync"};
+  static constexpr std::array<std::string_view, 5> kNames = {
+      "Synchronization", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync"};
   each<Sync>("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-             {"start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId", "syncType", "eventId"},
+             {"start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId",
+              "syncType", "eventId"},
              [&](const SqliteRows& rows, Sync& row) {
                setTimes(rows, row);
                place(rows, 2, 3, 4, 5, row);
@@ -317,18 +326,20 @@ void NsysImport::readSyncs() {
 
 /// Runtime and driver calls share a table; a driver call is `cu` and a capital letter.
 void NsysImport::readCalls(const char* table, bool isSystem) {
-  each<ApiCall>(table, {"start", "end", "globalTid", "correlationId", "nameId", "returnValue"},
-                [&](const SqliteRows& rows, ApiCall& row) {
-                  setTimes(rows, row);
-                  row.thread = thread(rows, 2);
-                  row.correlation = isSystem ? 0 : static_cast<std::uint64_t>(rows.integer(3));
-                  row.name = textOrId(rows, 4);
-                  row.returnCode = static_cast<std::int32_t>(rows.integer(5));
-                  const std::string_view name = builder_.text(row.name);
-                  const bool isDriver = name.size() > 2 && name.starts_with("cu") && name[2] >= 'A' && name[2] <= 'Z';
-                  row.kind = isSystem ? ApiKind::Other : isDriver ? ApiKind::Driver : ApiKind::Runtime;
-                  return true;
-                });
+  each<ApiCall>(
+      table, {"start", "end", "globalTid", "correlationId", "nameId", "returnValue"},
+      [&](const SqliteRows& rows, ApiCall& row) {
+        setTimes(rows, row);
+        row.thread = thread(rows, 2);
+        row.correlation = isSystem ? 0 : static_cast<std::uint64_t>(rows.integer(3));
+        row.name = textOrId(rows, 4);
+        row.returnCode = static_cast<std::int32_t>(rows.integer(5));
+        const std::string_view name = builder_.text(row.name);
+        const bool isDriver =
+            name.size() > 2 && name.starts_with("cu") && name[2] >= 'A' && name[2] <= 'Z';
+        row.kind = isSystem ? ApiKind::Other : isDriver ? ApiKind::Driver : ApiKind::Runtime;
+        return true;
+      });
 }
 
 void NsysImport::readOverheads() {
@@ -345,8 +356,8 @@ void NsysImport::readAllocations() {
   const Labels operations = labelsOf("ENUM_CUDA_DEV_MEM_EVENT_OPER");
   const Labels memories = labelsOf("ENUM_CUDA_MEM_KIND");
   each<Allocation>("CUDA_GPU_MEMORY_USAGE_EVENTS",
-                   {"start", "globalPid", "deviceId", "contextId", "streamId", "address", "bytes", "memKind",
-                    "memoryOperationType", "name"},
+                   {"start", "globalPid", "deviceId", "contextId", "streamId", "address", "bytes",
+                    "memKind", "memoryOperationType", "name"},
                    [&](const SqliteRows& rows, Allocation& row) {
                      row.timeNs = rows.integer(0);
                      const MemoryKind kind = memoryKind(memories, rows, 7);
@@ -354,8 +365,10 @@ void NsysImport::readAllocations() {
                      if (!onHost) place(rows, 1, 2, 3, 4, row);
                      row.address = static_cast<std::uint64_t>(rows.integer(5));
                      row.bytes = static_cast<std::uint64_t>(rows.integer(6));
-                     const std::string_view label = labelOf(operations, nsys::kMemoryOperations, rows.integer(8));
-                     row.action = label.starts_with("Dealloc") ? MemoryAction::Free : MemoryAction::Allocate;
+                     const std::string_view label =
+                         labelOf(operations, nsys::kMemoryOperations, rows.integer(8));
+                     row.action =
+                         label.starts_with("Dealloc") ? MemoryAction::Free : MemoryAction::Allocate;
                      row.tensor = textOrId(rows, 9);
                      return true;
                    });
@@ -383,17 +396,19 @@ prof::Status NsysImport::checkTables() const {
   for (const char* table : kEventTables) {
     if (!file_.views().contains(table)) continue;
     return Error{
-        fmt::format("is not an export of Nsight Systems that lacuna reads: {0} is a view or a virtual table, which may "
-                    "do anything. "
-                    "Make a table of it: CREATE TABLE copy AS SELECT * FROM {0}, then DROP it and rename the copy",
+        fmt::format("is not an export of Nsight Systems that lacuna reads: {0} is a view or a "
+                    "virtual table, which may do anything. Make a table of it: CREATE TABLE copy "
+                    "AS SELECT * FROM {0}, then DROP it and rename the copy",
                     table)};
   }
-  const bool isNsys = file_.has("StringIds") || file_.has("META_DATA_EXPORT") || file_.has("TARGET_INFO_GPU");
-  return Error{isNsys
-                   ? "is an export of Nsight Systems without events: no table NVTX_EVENTS, CUPTI_ACTIVITY_KIND_KERNEL "
-                     "or any other that lacuna reads. Record with nsys profile --trace=cuda,nvtx,osrt"
-                   : "is an SQLite database, but not an export of Nsight Systems: it has no table NVTX_EVENTS, "
-                     "CUPTI_ACTIVITY_KIND_KERNEL, … Make one with: nsys export --type sqlite REPORT.nsys-rep"};
+  const bool isNsys =
+      file_.has("StringIds") || file_.has("META_DATA_EXPORT") || file_.has("TARGET_INFO_GPU");
+  return Error{isNsys ? "is an export of Nsight Systems without events: no table NVTX_EVENTS, "
+                        "CUPTI_ACTIVITY_KIND_KERNEL or any other that lacuna reads. Record with "
+                        "nsys profile --trace=cuda,nvtx,osrt"
+                      : "is an SQLite database, but not an export of Nsight Systems: it has no "
+                        "table NVTX_EVENTS, CUPTI_ACTIVITY_KIND_KERNEL, … Make one with: nsys "
+                        "export --type sqlite REPORT.nsys-rep"};
 }
 
 prof::Status NsysImport::run() {
@@ -423,7 +438,8 @@ prof::Status NsysImport::run() {
   readNames();
   nameUnreadTables();
   if (invertedTimes_ > 0) {
-    builder_.addWarning(fmt::format("{} events end before they start; their length is taken as 0", invertedTimes_));
+    builder_.addWarning(
+        fmt::format("{} events end before they start; their length is taken as 0", invertedTimes_));
   }
   closeUnfinished(builder_);
   if (isOwn_) return {};
@@ -470,7 +486,10 @@ constinit const Importer kSqliteImporter{
     .kind = SourceKind::Sqlite,
     .name = "SQLite export of Nsight Systems",
     .plural = "SQLite exports of Nsight Systems",
-    .recognises = [](std::string_view head) { return head.starts_with(std::string_view("SQLite format 3\0", 16)); },
+    .recognises =
+        [](std::string_view head) {
+          return head.starts_with(std::string_view("SQLite format 3\0", 16));
+        },
     .open = importNsys,
 };
 

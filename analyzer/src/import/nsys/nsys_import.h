@@ -19,9 +19,9 @@
 
 namespace lacuna::analyzer {
 
-/// Reads an export of Nsight Systems table by table; columns are found by name, so that older and newer versions of the
-/// schema differ only in what is missing. Our own exports carry further columns and tables, which win over the
-/// schema's. Used once.
+/// Reads an export of Nsight Systems table by table; columns are found by name, so that older and
+/// newer versions of the schema differ only in what is missing. Our own exports carry further
+/// columns and tables, which win over the schema's. Used once.
 class NsysImport {
  public:
   NsysImport(const SqliteFile& file, StoreBuilder& builder, const Progress& progress);
@@ -61,10 +61,11 @@ class NsysImport {
   void readDiagnostics();
   void nameUnreadTables();
 
-  /// Calls row(rows) for each row of a table whose first column, its time, is not NULL; further columns of ours follow
-  /// those asked for.
+  /// Calls row(rows) for each row of a table whose first column, its time, is not NULL; further
+  /// columns of ours follow those asked for.
   template <class Row, class Take>
-  void each(const std::string& table, std::vector<std::string> columns, Take&& take, const char* order = "");
+  void each(const std::string& table, std::vector<std::string> columns, Take&& take,
+            const char* order = "");
   template <class Row>
   void fillOwn(const SqliteRows& rows, int first, Row& row) const;
   template <class T>
@@ -74,7 +75,8 @@ class NsysImport {
 
   Labels labelsOf(const char* table);
   template <std::size_t N>
-  std::string_view labelOf(const Labels& labels, const std::array<nsys::Label, N>& known, std::int64_t id) const;
+  std::string_view labelOf(const Labels& labels, const std::array<nsys::Label, N>& known,
+                           std::int64_t id) const;
   prof::StringId text(std::int64_t id) const;
   prof::StringId textOrId(const SqliteRows& rows, int column);
   prof::ThreadId thread(const SqliteRows& rows, int column);
@@ -82,8 +84,8 @@ class NsysImport {
   template <class Row>
   bool setTimes(const SqliteRows& rows, Row& row);
   template <class Row>
-  void place(const SqliteRows& rows, int processColumn, int deviceColumn, int contextColumn, int streamColumn,
-             Row& row);
+  void place(const SqliteRows& rows, int processColumn, int deviceColumn, int contextColumn,
+             int streamColumn, Row& row);
   prof::DeviceId device(prof::ProcessId process, std::int64_t number);
   prof::MemoryKind memoryKind(const Labels& labels, const SqliteRows& rows, int column) const;
   std::string copyName(const prof::Memcpy& row, std::string_view label) const;
@@ -99,10 +101,11 @@ class NsysImport {
   std::uint64_t invertedTimes_ = 0;
   std::unordered_map<std::int64_t, prof::StringId> strings_;
   std::map<prof::Refers, std::unordered_map<std::uint32_t, std::uint32_t>> ownIds_;
-  std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> gpuOf_;  ///< (pid, CUDA's number) → the machine's
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t>
+      gpuOf_;  ///< (pid, CUDA's number) → the machine's
   std::map<std::int64_t, prof::Device> gpus_;
-  // Processes count their domains and categories by themselves: by process, domain and category; process 0 is for rows
-  // that do not name theirs.
+  // Processes count their domains and categories by themselves: by process, domain and category;
+  // process 0 is for rows that do not name theirs.
   std::map<std::tuple<std::uint64_t, std::int64_t, std::int64_t>, std::string> categories_;
   std::map<std::pair<std::uint64_t, std::int64_t>, std::string> domains_;
   std::unordered_map<std::int64_t, prof::FrameId> chains_;
@@ -111,8 +114,9 @@ class NsysImport {
 
 template <class T>
 constexpr bool isPlaceId() {
-  return std::is_same_v<T, prof::ProcessId> || std::is_same_v<T, prof::ThreadId> || std::is_same_v<T, prof::DeviceId> ||
-         std::is_same_v<T, prof::QueueId> || std::is_same_v<T, prof::TrackId> || std::is_same_v<T, prof::FrameId> ||
+  return std::is_same_v<T, prof::ProcessId> || std::is_same_v<T, prof::ThreadId> ||
+         std::is_same_v<T, prof::DeviceId> || std::is_same_v<T, prof::QueueId> ||
+         std::is_same_v<T, prof::TrackId> || std::is_same_v<T, prof::FrameId> ||
          std::is_same_v<T, prof::ArgSetId>;
 }
 
@@ -142,7 +146,8 @@ void NsysImport::fillOwn(const SqliteRows& rows, int first, Row& row) const {
 }
 
 template <class Row, class Take>
-void NsysImport::each(const std::string& table, std::vector<std::string> columns, Take&& take, const char* order) {
+void NsysImport::each(const std::string& table, std::vector<std::string> columns, Take&& take,
+                      const char* order) {
   read_.insert(table);
   if (cancelled_ || !file_.has(table)) return;
   const int own = static_cast<int>(columns.size());
@@ -162,7 +167,8 @@ void NsysImport::each(const std::string& table, std::vector<std::string> columns
     builder_.append(row);
   }
   if (timeless > 0) {
-    builder_.addWarning(fmt::format("table {}: rows without a start, which were left out: {}", table, timeless));
+    builder_.addWarning(
+        fmt::format("table {}: rows without a start, which were left out: {}", table, timeless));
   }
   finishRows(rows);
 }
@@ -181,8 +187,8 @@ bool NsysImport::setTimes(const SqliteRows& rows, Row& row) {
 }
 
 template <class Row>
-void NsysImport::place(const SqliteRows& rows, int processColumn, int deviceColumn, int contextColumn, int streamColumn,
-                       Row& row) {
+void NsysImport::place(const SqliteRows& rows, int processColumn, int deviceColumn,
+                       int contextColumn, int streamColumn, Row& row) {
   if (isOwn_ || rows.isNull(deviceColumn)) return;
   const prof::ProcessId owner = process(rows, processColumn);
   row.device = device(owner, rows.integer(deviceColumn));

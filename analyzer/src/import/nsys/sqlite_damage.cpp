@@ -31,7 +31,8 @@ std::optional<std::int64_t> numberOf(sqlite3* db, const std::string& pragma) {
 
 /// The page that a complaint of SQLite's check names: "Tree 7 page 12 cell 3: …", "Page 12: …".
 std::optional<std::int64_t> pageNamed(std::string_view complaint) {
-  for (std::size_t at = complaint.find("age "); at != std::string_view::npos; at = complaint.find("age ", at + 4)) {
+  for (std::size_t at = complaint.find("age "); at != std::string_view::npos;
+       at = complaint.find("age ", at + 4)) {
     std::int64_t page = 0;
     const char* const from = complaint.data() + at + 4;
     const auto [end, error] = std::from_chars(from, complaint.data() + complaint.size(), page);
@@ -50,7 +51,10 @@ class TimeLimit {
     constexpr int kStepsBetweenChecks = 1000;
     sqlite3_progress_handler(
         db, kStepsBetweenChecks,
-        [](void* self) { return static_cast<int>(Clock::now() > static_cast<TimeLimit*>(self)->endsAt_); }, this);
+        [](void* self) {
+          return static_cast<int>(Clock::now() > static_cast<TimeLimit*>(self)->endsAt_);
+        },
+        this);
   }
   ~TimeLimit() { sqlite3_progress_handler(db_, 0, nullptr, nullptr); }
   TimeLimit(const TimeLimit&) = delete;
@@ -63,8 +67,8 @@ class TimeLimit {
   Clock::time_point endsAt_ = Clock::now() + kMostCheckTime;
 };
 
-/// The first damaged page that SQLite's own check finds; its errors name no place. The check reads the whole file, but
-/// calculates nothing that the file's schema asks for.
+/// The first damaged page that SQLite's own check finds; its errors name no place. The check reads
+/// the whole file, but calculates nothing that the file's schema asks for.
 std::optional<std::int64_t> damagedPage(sqlite3* db) {
   sqlite3_stmt* statement = nullptr;
   std::optional<std::int64_t> page;
@@ -85,10 +89,12 @@ std::optional<std::int64_t> damagedPage(sqlite3* db) {
 std::string firstDamage(sqlite3* db) {
   const auto pageSize = numberOf(db, "PRAGMA page_size");
   const auto pages = numberOf(db, "PRAGMA page_count");
-  if (!pageSize || !pages || *pages > kMostCheckedBytes / std::max<std::int64_t>(1, *pageSize)) return {};
+  if (!pageSize || !pages || *pages > kMostCheckedBytes / std::max<std::int64_t>(1, *pageSize))
+    return {};
   const auto page = damagedPage(db);
   if (!page) return {};
-  return fmt::format(" (the first damage is on page {}, from byte {})", *page, (*page - 1) * *pageSize);
+  return fmt::format(" (the first damage is on page {}, from byte {})", *page,
+                     (*page - 1) * *pageSize);
 }
 
 }  // namespace lacuna::analyzer

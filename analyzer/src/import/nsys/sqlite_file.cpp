@@ -44,10 +44,13 @@ std::uint64_t bytesClaimed(const std::filesystem::path& path) {
   return number(28, 4) * (pageSize == 1 ? 65536 : pageSize);
 }
 
-/// A statement of ours reads tables, asks for their columns and for pages, and compares names. Whatever the schema of
-/// the file adds to it (a function, a trigger, another database) is refused.
-int allowReading(void*, int action, const char* first, const char* second, const char*, const char*) {
-  const auto is = [](const char* text, std::string_view wanted) { return text != nullptr && text == wanted; };
+/// A statement of ours reads tables, asks for their columns and for pages, and compares names.
+/// Whatever the schema of the file adds to it (a function, a trigger, another database) is refused.
+int allowReading(void*, int action, const char* first, const char* second, const char*,
+                 const char*) {
+  const auto is = [](const char* text, std::string_view wanted) {
+    return text != nullptr && text == wanted;
+  };
   switch (action) {
     case SQLITE_SELECT:
     case SQLITE_READ:
@@ -57,8 +60,8 @@ int allowReading(void*, int action, const char* first, const char* second, const
     case SQLITE_UPDATE:  // SQLite asks for this when it learns a pragma's columns
       return is(first, "sqlite_master") ? SQLITE_OK : SQLITE_DENY;
     case SQLITE_PRAGMA:
-      for (const char* known :
-           {"table_xinfo", "page_size", "page_count", "quick_check", "ignore_check_constraints", "locking_mode"}) {
+      for (const char* known : {"table_xinfo", "page_size", "page_count", "quick_check",
+                                "ignore_check_constraints", "locking_mode"}) {
         if (is(first, known)) return SQLITE_OK;
       }
       return SQLITE_DENY;
@@ -80,7 +83,8 @@ prof::Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const std::filesystem
     auto unpacked = UnpackedDatabase::from(path, budget);
     if (!unpacked) return unpacked.error();
     file->unpacked_ = std::move(*unpacked);
-    if (file->unpacked_->openAs(&file->db_) != SQLITE_OK) status = prof::Error{sqlite3_errmsg(file->db_)};
+    if (file->unpacked_->openAs(&file->db_) != SQLITE_OK)
+      status = prof::Error{sqlite3_errmsg(file->db_)};
   }
   if (status) status = file->begin();
   if (!status) return prof::Error{fmt::format("{}: {}", path.string(), status.error().message)};
@@ -112,11 +116,10 @@ prof::Status SqliteFile::learnTables() {
     code = listTables();
   }
   if (code != SQLITE_DONE) {
-    return prof::Error{isCutOff_
-                           ? problem_ + ", and the list of its tables is not among that"
-                           : fmt::format("the database's table list cannot be read: {}; it begins on the first page "
-                                         "(from byte 0)",
-                                         sqlite3_errmsg(db_))};
+    return prof::Error{isCutOff_ ? problem_ + ", and the list of its tables is not among that"
+                                 : fmt::format("the database's table list cannot be read: {}; it "
+                                               "begins on the first page (from byte 0)",
+                                               sqlite3_errmsg(db_))};
   }
   learnViews();
   return {};
@@ -125,11 +128,11 @@ prof::Status SqliteFile::learnTables() {
 /// SQLITE_DONE, or why not.
 int SqliteFile::listTables() {
   sqlite3_stmt* list = nullptr;
-  // The pragma's function is not a table of the file, so no file can replace it. Columns that are calculated when
-  // they are read (2) are left out, for the file would choose the calculation.
+  // The pragma's function is not a table of the file, so no file can replace it. Columns that are
+  // calculated when they are read (2) are left out, for the file would choose the calculation.
   const char* const kList =
-      "SELECT m.name, c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = 'table' AND "
-      "m.rootpage > 0 AND c.hidden <> 2 AND m.sql NOT LIKE 'create virtual%'";
+      "SELECT m.name, c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = "
+      "'table' AND m.rootpage > 0 AND c.hidden <> 2 AND m.sql NOT LIKE 'create virtual%'";
   int code = sqlite3_prepare_v2(db_, kList, -1, &list, nullptr);
   while (code == SQLITE_OK || code == SQLITE_ROW) {
     code = sqlite3_step(list);
@@ -144,8 +147,8 @@ int SqliteFile::listTables() {
   return code;
 }
 
-/// SQLite reads a file that is shorter than its header claims, or has a table that is not understood, only for those
-/// who may repair it by hand. Nothing is written all the same.
+/// SQLite reads a file that is shorter than its header claims, or has a table that is not
+/// understood, only for those who may repair it by hand. Nothing is written all the same.
 void SqliteFile::openDamaged(const std::string& why) {
   sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
   sqlite3_db_config(db_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
@@ -156,13 +159,15 @@ void SqliteFile::openDamaged(const std::string& why) {
   const std::uint64_t claimed = bytesClaimed(path_);
   if (unknown || bytes >= claimed) return;
   isCutOff_ = true;
-  problem_ = fmt::format("the database ends early, after {} of {} bytes: the complete part before that was read", bytes,
-                         claimed);
+  problem_ = fmt::format(
+      "the database ends early, after {} of {} bytes: the complete part before that was read",
+      bytes, claimed);
 }
 
 void SqliteFile::learnViews() {
   sqlite3_stmt* list = nullptr;
-  const char* const kList = "SELECT name FROM sqlite_master WHERE type = 'view' OR sql LIKE 'create virtual%'";
+  const char* const kList =
+      "SELECT name FROM sqlite_master WHERE type = 'view' OR sql LIKE 'create virtual%'";
   if (sqlite3_prepare_v2(db_, kList, -1, &list, nullptr) == SQLITE_OK) {
     while (sqlite3_step(list) == SQLITE_ROW) {
       const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(list, 0));
@@ -172,8 +177,8 @@ void SqliteFile::learnViews() {
   sqlite3_finalize(list);
 }
 
-SqliteRows::SqliteRows(const SqliteFile& file, const std::string& table, const std::vector<std::string>& columns,
-                       const char* order)
+SqliteRows::SqliteRows(const SqliteFile& file, const std::string& table,
+                       const std::vector<std::string>& columns, const char* order)
     : table_(table), file_(file), db_(file.handle()) {
   const auto found = file.tables().find(table);
   there_.resize(columns.size());
@@ -201,8 +206,8 @@ bool SqliteRows::next() {
   if (code != SQLITE_DONE) {
     const std::string why = sqlite3_errmsg(db_);
     const bool damaged = (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_IOERR;
-    problem_ = fmt::format("table {}: {} after {} rows{}; what comes before was read", table_, why, rows_,
-                           damaged ? file_.placeOfDamage() : "");
+    problem_ = fmt::format("table {}: {} after {} rows{}; what comes before was read", table_, why,
+                           rows_, damaged ? file_.placeOfDamage() : "");
   }
   return false;
 }

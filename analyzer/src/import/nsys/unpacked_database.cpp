@@ -30,12 +30,15 @@ class NamelessFile {
     NamelessFile file;
     std::error_code missing;
     file.folder_ = std::filesystem::temp_directory_path(missing);
-    if (missing) return prof::Error{"needs a folder for what it unpacks to; set TMPDIR to one that is there"};
+    if (missing)
+      return prof::Error{"needs a folder for what it unpacks to; set TMPDIR to one that is there"};
     file.file_ = ::open(file.folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (file.file_ >= 0) return file;
-    std::string name = (file.folder_ / "lacuna-unpacked-XXXXXX").string();  // not every file system has O_TMPFILE
+    std::string name =
+        (file.folder_ / "lacuna-unpacked-XXXXXX").string();  // not every file system has O_TMPFILE
     file.file_ = ::mkostemp(name.data(), O_CLOEXEC);
-    if (file.file_ < 0) return prof::Error{fmt::format("{} cannot be created: {}", name, prof::fileProblem(errno))};
+    if (file.file_ < 0)
+      return prof::Error{fmt::format("{} cannot be created: {}", name, prof::fileProblem(errno))};
     ::unlink(name.c_str());
     return file;
   }
@@ -43,7 +46,9 @@ class NamelessFile {
     if (file_ >= 0) ::close(file_);
   }
   NamelessFile(NamelessFile&& other) noexcept
-      : folder_(std::move(other.folder_)), file_(std::exchange(other.file_, -1)), bytes_(other.bytes_) {}
+      : folder_(std::move(other.folder_)),
+        file_(std::exchange(other.file_, -1)),
+        bytes_(other.bytes_) {}
   NamelessFile& operator=(NamelessFile&&) = delete;
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
@@ -79,31 +84,35 @@ prof::Result<NamelessFile> unpack(const std::filesystem::path& path, const prof:
   while (const std::size_t got = (*source)->read(buffer.data(), buffer.size())) {
     if (!hasRoom(file->folder(), got)) {
       return prof::Error{
-          fmt::format("{}: unpacked it would fill {}; set TMPDIR to a folder with more room, or unpack it yourself",
+          fmt::format("{}: unpacked it would fill {}; set TMPDIR to a folder with more room, or "
+                      "unpack it yourself",
                       path.string(), folder)};
     }
     if (const auto status = file->write(buffer.data(), got); !status)
-      return prof::Error{
-          fmt::format("{}: cannot be unpacked into {}: {}", path.string(), folder, status.error().message)};
+      return prof::Error{fmt::format("{}: cannot be unpacked into {}: {}", path.string(), folder,
+                                     status.error().message)};
   }
-  if (!(*source)->problem().empty()) return prof::Error{fmt::format("{}: {}", path.string(), (*source)->problem())};
+  if (!(*source)->problem().empty())
+    return prof::Error{fmt::format("{}: {}", path.string(), (*source)->problem())};
   return file;
 }
 
 }  // namespace
 
-prof::Result<std::unique_ptr<UnpackedDatabase>> UnpackedDatabase::from(const std::filesystem::path& path,
-                                                                       const prof::Budget& budget) {
+prof::Result<std::unique_ptr<UnpackedDatabase>> UnpackedDatabase::from(
+    const std::filesystem::path& path, const prof::Budget& budget) {
   auto file = unpack(path, budget);
   if (!file) return file.error();
   const std::size_t bytes = file->bytes();
   if (bytes == 0) return prof::Error{fmt::format("{}: is empty", path.string())};
-  void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file->descriptor(), 0);
+  void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE,
+                          file->descriptor(), 0);
   if (at == MAP_FAILED) {
-    return prof::Error{
-        fmt::format("{}: its {} unpacked bytes cannot be mapped: {}", path.string(), bytes, std::strerror(errno))};
+    return prof::Error{fmt::format("{}: its {} unpacked bytes cannot be mapped: {}", path.string(),
+                                   bytes, std::strerror(errno))};
   }
-  std::unique_ptr<UnpackedDatabase> unpacked(new UnpackedDatabase({static_cast<unsigned char*>(at), bytes}));
+  std::unique_ptr<UnpackedDatabase> unpacked(
+      new UnpackedDatabase({static_cast<unsigned char*>(at), bytes}));
   unpacked->forgetLog();
   return unpacked;
 }
@@ -113,7 +122,8 @@ UnpackedDatabase::~UnpackedDatabase() {
 }
 
 int UnpackedDatabase::openAs(sqlite3** db) const {
-  const int code = sqlite3_open_v2(":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code =
+      sqlite3_open_v2(":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   if (code != SQLITE_OK) return code;
   const auto size = static_cast<sqlite3_int64>(bytes_.size());
   return sqlite3_deserialize(*db, "main", bytes_.data(), size, size, SQLITE_DESERIALIZE_READONLY);

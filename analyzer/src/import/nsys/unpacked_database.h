@@ -14,7 +14,8 @@ struct sqlite3;
 
 namespace lacuna::analyzer {
 
-/// A database that was compressed, as it lies in memory that its file backs: a temporary one without a name.
+/// A database that was compressed, as it lies in memory that its file backs: a temporary one
+/// without a name.
 class UnpackedDatabase {
  public:
   static prof::Result<std::unique_ptr<UnpackedDatabase>> from(const std::filesystem::path& path,

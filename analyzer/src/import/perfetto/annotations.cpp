@@ -36,7 +36,8 @@ bool nestedJson(std::string_view bytes, std::string& out, int depth) {
     if (field.number == 3) values.push_back(field.bytes);
     if (field.number == 4) items.push_back(field.bytes);
     if (field.number == 5) leaf = std::to_string(field.signedValue());
-    if (field.number == 6) leaf = std::isfinite(field.real()) ? fmt::format("{}", field.real()) : "null";
+    if (field.number == 6)
+      leaf = std::isfinite(field.real()) ? fmt::format("{}", field.real()) : "null";
     if (field.number == 7) leaf = field.value != 0 ? "true" : "false";
     if (field.number == 8) {
       leaf.clear();
@@ -61,7 +62,8 @@ bool nestedJson(std::string_view bytes, std::string& out, int depth) {
 
 }  // namespace
 
-prof::ArgSetId PerfettoAnnotations::add(const std::vector<std::string_view>& annotations, const Interned& interned) {
+prof::ArgSetId PerfettoAnnotations::add(const std::vector<std::string_view>& annotations,
+                                        const Interned& interned) {
   if (annotations.empty()) return {};
   const prof::ArgSetId set(sets_ + 1);
   std::string shape;
@@ -74,8 +76,8 @@ prof::ArgSetId PerfettoAnnotations::add(const std::vector<std::string_view>& ann
   return set;
 }
 
-bool PerfettoAnnotations::addArg(std::string_view annotation, const Interned& interned, prof::ArgSetId set,
-                                 std::string& shape) {
+bool PerfettoAnnotations::addArg(std::string_view annotation, const Interned& interned,
+                                 prof::ArgSetId set, std::string& shape) {
   prof::Arg arg;
   arg.set = set;
   arg.scope = prof::ArgScope::Argument;
@@ -107,10 +109,12 @@ bool PerfettoAnnotations::addArg(std::string_view annotation, const Interned& in
 void PerfettoAnnotations::takeName(const Field& field, const Interned& interned, prof::Arg& arg) {
   if (field.number == 10) arg.key = builder_.intern(field.bytes);
   if (field.number != 1) return;
-  if (const auto name = interned.names.find(field.value); name != interned.names.end()) arg.key = name->second;
+  if (const auto name = interned.names.find(field.value); name != interned.names.end())
+    arg.key = name->second;
 }
 
-void PerfettoAnnotations::takeValue(const Field& field, const Interned& interned, prof::Arg& arg, std::string& json) {
+void PerfettoAnnotations::takeValue(const Field& field, const Interned& interned, prof::Arg& arg,
+                                    std::string& json) {
   switch (field.number) {
     case 2:
       arg.type = prof::ArgType::Bool;
@@ -145,7 +149,8 @@ void PerfettoAnnotations::takeValue(const Field& field, const Interned& interned
       if (nestedJson(field.bytes, json, 0)) setText(arg, json, prof::ArgType::Json);
       break;
     case 9:
-      setText(arg, field.bytes, json::isValid(field.bytes) ? prof::ArgType::Json : prof::ArgType::Text);
+      setText(arg, field.bytes,
+              json::isValid(field.bytes) ? prof::ArgType::Json : prof::ArgType::Text);
       break;
     default:
       break;
@@ -165,8 +170,8 @@ void PerfettoAnnotations::appendToShape(std::string& shape, prof::StringId key) 
 }
 
 /// The value of an annotation as JSON text, its entries or items included; `key` gets its name.
-bool PerfettoAnnotations::annotationJson(std::string_view annotation, const Interned& interned, std::string& out,
-                                         int depth, std::string* key) const {
+bool PerfettoAnnotations::annotationJson(std::string_view annotation, const Interned& interned,
+                                         std::string& out, int depth, std::string* key) const {
   if (depth > kMaxDepth) return false;
   std::string leaf = "null", entries, items;
   bool isDictionary = false, isList = false;
@@ -202,7 +207,8 @@ bool PerfettoAnnotations::annotationJson(std::string_view annotation, const Inte
 }
 
 /// A value that has no entries or items, as JSON text. False where it is nested and not readable.
-bool PerfettoAnnotations::leafJson(const Field& field, const Interned& interned, int depth, std::string& leaf) const {
+bool PerfettoAnnotations::leafJson(const Field& field, const Interned& interned, int depth,
+                                   std::string& leaf) const {
   switch (field.number) {
     case 2:
       leaf = field.value != 0 ? "true" : "false";
@@ -229,7 +235,8 @@ bool PerfettoAnnotations::leafJson(const Field& field, const Interned& interned,
       break;
     case 17: {
       const auto found = interned.texts.find(field.value);
-      leaf = jsonString(found == interned.texts.end() ? std::string_view() : builder_.text(found->second));
+      leaf = jsonString(found == interned.texts.end() ? std::string_view()
+                                                      : builder_.text(found->second));
       break;
     }
     default:

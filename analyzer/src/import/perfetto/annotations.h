@@ -13,7 +13,8 @@
 
 namespace lacuna::analyzer {
 
-/// Turns the debug annotations of events into sets of arguments; lists and dictionaries become JSON.
+/// Turns the debug annotations of events into sets of arguments; lists and dictionaries become
+/// JSON.
 class PerfettoAnnotations {
  public:
   /// Texts that annotations refer to by number, of one sequence of packets.
@@ -29,14 +30,17 @@ class PerfettoAnnotations {
   [[nodiscard]] std::uint64_t unread() const { return unread_; }
 
  private:
-  bool addArg(std::string_view annotation, const Interned& interned, prof::ArgSetId set, std::string& shape);
+  bool addArg(std::string_view annotation, const Interned& interned, prof::ArgSetId set,
+              std::string& shape);
   void takeName(const proto::Field& field, const Interned& interned, prof::Arg& arg);
-  void takeValue(const proto::Field& field, const Interned& interned, prof::Arg& arg, std::string& json);
+  void takeValue(const proto::Field& field, const Interned& interned, prof::Arg& arg,
+                 std::string& json);
   void setText(prof::Arg& arg, std::string_view value, prof::ArgType type);
   void appendToShape(std::string& shape, prof::StringId key) const;
-  bool annotationJson(std::string_view annotation, const Interned& interned, std::string& out, int depth,
-                      std::string* key = nullptr) const;
-  bool leafJson(const proto::Field& field, const Interned& interned, int depth, std::string& leaf) const;
+  bool annotationJson(std::string_view annotation, const Interned& interned, std::string& out,
+                      int depth, std::string* key = nullptr) const;
+  bool leafJson(const proto::Field& field, const Interned& interned, int depth,
+                std::string& leaf) const;
 
   StoreBuilder& builder_;
   std::uint32_t sets_ = 0;

@@ -9,7 +9,8 @@
 
 namespace lacuna::analyzer {
 
-/// The rows of a trace that our own export keeps in the packets of a Perfetto file, beside the track events.
+/// The rows of a trace that our own export keeps in the packets of a Perfetto file, beside the
+/// track events.
 class PerfettoOwnRows {
  public:
   explicit PerfettoOwnRows(StoreBuilder& builder) : builder_(builder) {}

@@ -10,7 +10,8 @@
 
 namespace lacuna::analyzer {
 
-/// Calls take(value) for one number, or for many packed into bytes as `packed`. False where the bytes break off.
+/// Calls take(value) for one number, or for many packed into bytes as `packed`. False where the
+/// bytes break off.
 template <class Take>
 bool eachValue(const proto::Field& field, proto::Wire packed, Take&& take) {
   if (field.wire != proto::Wire::Bytes) return take(field.value), true;

@@ -13,7 +13,8 @@ namespace {
 
 using proto::Wire;
 
-/// Perfetto's own limit is 512 KiB for a compressed packet; ours is for files that were made otherwise.
+/// Perfetto's own limit is 512 KiB for a compressed packet; ours is for files that were made
+/// otherwise.
 constexpr std::uint64_t kMaxPacketBytes = 256 << 20;
 
 }  // namespace
@@ -31,7 +32,8 @@ bool PacketReader::next(std::string& packet) {
     }
     if (wire != Wire::Bytes || tag >> 3 == 0) return stop("is not a packet");
     if (!varint(size)) return endInside();
-    if (size > kMaxPacketBytes) return stop(fmt::format("claims {} bytes, which is no packet's size", size));
+    if (size > kMaxPacketBytes)
+      return stop(fmt::format("claims {} bytes, which is no packet's size", size));
     if (!bytes(packet, static_cast<std::size_t>(size))) return breakOff();
     if (tag >> 3 == 1) return true;
   }

@@ -17,7 +17,8 @@ constexpr std::size_t kMaxUnpackedBytes = 64 << 20;
 
 bool unpackZstd(std::string_view bytes, std::string& out) {
   constexpr std::size_t kPart = 1 << 16;
-  const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
+  const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(),
+                                                                        &ZSTD_freeDCtx);
   ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
   for (std::size_t left = 1; left != 0 || in.pos < in.size;) {
     const std::size_t before = out.size();

@@ -32,7 +32,9 @@ bool isLocalClock(std::uint64_t clock) {
 struct Reading {
   std::uint64_t id = 0, timestamp = 0, multiplier = 1;
   bool incremental = false;
-  [[nodiscard]] std::int64_t ns() const { return times(static_cast<std::int64_t>(timestamp), multiplier); }
+  [[nodiscard]] std::int64_t ns() const {
+    return times(static_cast<std::int64_t>(timestamp), multiplier);
+  }
 };
 
 bool readClock(std::string_view bytes, Reading& reading) {

@@ -11,7 +11,8 @@
 
 namespace lacuna::analyzer {
 
-/// The clocks of a Perfetto trace. The trace's own clock is BOOTTIME, or MONOTONIC where a snapshot lacks it.
+/// The clocks of a Perfetto trace. The trace's own clock is BOOTTIME, or MONOTONIC where a snapshot
+/// lacks it.
 class PerfettoClocks {
  public:
   struct State {

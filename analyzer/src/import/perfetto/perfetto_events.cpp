@@ -135,11 +135,13 @@ bool PerfettoImport::takeNumbers(const Field& field, Event& event) {
     case e::kExtraDoubleTrack:
       return into(event.extraDoubleTracks, Wire::Varint);
     case e::kExtraValue:
-      return eachValue(field, Wire::Varint,
-                       [&](std::uint64_t value) { event.extraValues.push_back(static_cast<std::int64_t>(value)); });
+      return eachValue(field, Wire::Varint, [&](std::uint64_t value) {
+        event.extraValues.push_back(static_cast<std::int64_t>(value));
+      });
     case e::kExtraDoubleValue:
-      return eachValue(field, Wire::Fixed64,
-                       [&](std::uint64_t value) { event.extraReals.push_back(std::bit_cast<double>(value)); });
+      return eachValue(field, Wire::Fixed64, [&](std::uint64_t value) {
+        event.extraReals.push_back(std::bit_cast<double>(value));
+      });
     default:
       break;
   }
@@ -149,8 +151,9 @@ bool PerfettoImport::takeNumbers(const Field& field, Event& event) {
 bool PerfettoImport::readEvent(std::string_view bytes, Sequence& sequence, Event& event) {
   namespace e = perfetto::event;
   const auto addCategory = [&](std::string_view text) {
-    event.category = event.category ? builder_.intern(fmt::format("{},{}", builder_.text(event.category), text))
-                                    : builder_.intern(text);
+    event.category =
+        event.category ? builder_.intern(fmt::format("{},{}", builder_.text(event.category), text))
+                       : builder_.intern(text);
   };
   bool complete = true;
   proto::Reader reader(bytes);
@@ -173,8 +176,9 @@ bool PerfettoImport::readEvent(std::string_view bytes, Sequence& sequence, Event
         if (field.wire == Wire::Bytes) addCategory(field.bytes);
         break;
       case e::kCategoryIid:
-        complete &= eachValue(field, Wire::Varint,
-                              [&](std::uint64_t iid) { addCategory(builder_.text(sequence.categories[iid])); });
+        complete &= eachValue(field, Wire::Varint, [&](std::uint64_t iid) {
+          addCategory(builder_.text(sequence.categories[iid]));
+        });
         break;
       case e::kAnnotation:
         if (field.wire == Wire::Bytes) event.annotations.push_back(field.bytes);
@@ -183,7 +187,8 @@ bool PerfettoImport::readEvent(std::string_view bytes, Sequence& sequence, Event
         event.correlation = field.value;
         break;
       case e::kDeltaUs:
-        sequence.legacyUs = static_cast<std::int64_t>(static_cast<std::uint64_t>(sequence.legacyUs) + field.value);
+        sequence.legacyUs =
+            static_cast<std::int64_t>(static_cast<std::uint64_t>(sequence.legacyUs) + field.value);
         event.timeNs = monotonicUs(static_cast<std::uint64_t>(sequence.legacyUs), sequence);
         break;
       case e::kAbsoluteUs:
@@ -219,8 +224,10 @@ void PerfettoImport::addCounter(std::uint64_t track, prof::TimeNs timeNs, double
   samples.push(sample);
 }
 
-/// A value as the track's description has it: perhaps the difference to the one before, in units of its own.
-void PerfettoImport::addValue(std::uint64_t track, const Event& event, double value, Sequence& sequence) {
+/// A value as the track's description has it: perhaps the difference to the one before, in units of
+/// its own.
+void PerfettoImport::addValue(std::uint64_t track, const Event& event, double value,
+                              Sequence& sequence) {
   const PerfettoTracks::Track* known = tracks_.find(track);
   if (known == nullptr) return addCounter(track, event.timeNs, value);
   if (known->isIncremental) value = sequence.counters[track] += value;
@@ -228,11 +235,14 @@ void PerfettoImport::addValue(std::uint64_t track, const Event& event, double va
 }
 
 void PerfettoImport::addFlows(const Event& event) {
-  for (const std::uint64_t id : event.flows) flows_.push_back({id, event.track, event.timeNs, false});
-  for (const std::uint64_t id : event.endFlows) flows_.push_back({id, event.track, event.timeNs, true});
+  for (const std::uint64_t id : event.flows)
+    flows_.push_back({id, event.track, event.timeNs, false});
+  for (const std::uint64_t id : event.endFlows)
+    flows_.push_back({id, event.track, event.timeNs, true});
   if (event.isBound) flows_.push_back({event.bindId, event.track, event.timeNs, false});
   if (isFlow(event.phase)) {
-    flows_.push_back({event.id.number, event.track, event.timeNs, event.phase == 'f', event.name, event.category});
+    flows_.push_back({event.id.number, event.track, event.timeNs, event.phase == 'f', event.name,
+                      event.category});
   }
 }
 
@@ -248,7 +258,8 @@ std::uint32_t PerfettoImport::asyncOf(const Event& event) {
 void PerfettoImport::addBegin(const Event& event, const Sequence& sequence) {
   prof::Range row;
   row.startNs = event.timeNs;
-  row.durNs = event.durationUs >= 0 && event.durationUs < INT64_MAX / 1000 ? event.durationUs * 1000 : -1;
+  row.durNs =
+      event.durationUs >= 0 && event.durationUs < INT64_MAX / 1000 ? event.durationUs * 1000 : -1;
   row.name = event.name;
   row.category = event.category;
   row.correlation = event.correlation;
@@ -268,14 +279,16 @@ void PerfettoImport::addEvent(const Event& event, Sequence& sequence) {
   for (std::size_t i = 0; i < std::min(extra.size(), event.extraValues.size()); ++i) {
     addValue(extra[i], event, static_cast<double>(event.extraValues[i]), sequence);
   }
-  const auto& extraReal = event.extraDoubleTracks.empty() ? sequence.extraDoubleTracks : event.extraDoubleTracks;
+  const auto& extraReal =
+      event.extraDoubleTracks.empty() ? sequence.extraDoubleTracks : event.extraDoubleTracks;
   for (std::size_t i = 0; i < std::min(extraReal.size(), event.extraReals.size()); ++i) {
     addValue(extraReal[i], event, event.extraReals[i], sequence);
   }
   addFlows(event);
   switch (event.type) {
     case perfetto::EventType::Counter:
-      addValue(event.track, event, event.hasReal ? event.counterReal : static_cast<double>(event.counter), sequence);
+      addValue(event.track, event,
+               event.hasReal ? event.counterReal : static_cast<double>(event.counter), sequence);
       break;
     case perfetto::EventType::Begin:
       addBegin(event, sequence);
@@ -306,17 +319,20 @@ void PerfettoImport::sortArgs() {
   auto& args = builder_.columns<prof::Arg>();
   RowOrder order(args.set.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, {}, [&](auto row) { return std::pair(args.scope[row], args.key[row].value); });
+  std::ranges::stable_sort(
+      order, {}, [&](auto row) { return std::pair(args.scope[row], args.key[row].value); });
   args.forEach([&](auto& values) { reorder(values, order); });
 }
 
 void PerfettoImport::pairEdges() {
   std::vector<bool> isLocal(asyncs_.size() + 1);
   for (const auto& [id, number] : asyncs_) isLocal[number] = id.scope == LegacyId::Scope::Local;
-  // Slices by their track; asynchronous ranges by their number, and by their process where that counts for itself.
+  // Slices by their track; asynchronous ranges by their number, and by their process where that
+  // counts for itself.
   const auto keyOf = [&](const Edge& edge) {
     if (edge.async == 0) return std::pair(std::uint32_t{0}, edge.track);
-    return std::pair(edge.async, std::uint64_t{isLocal[edge.async] ? tracks_.processOf(edge.track).value : 0});
+    return std::pair(edge.async,
+                     std::uint64_t{isLocal[edge.async] ? tracks_.processOf(edge.track).value : 0});
   };
   auto& ranges = builder_.columns<prof::Range>();
   std::ranges::stable_sort(edges_, {}, &Edge::timeNs);
@@ -334,7 +350,8 @@ void PerfettoImport::pairEdges() {
     }
     const Edge& begin = *stack.back();
     stack.pop_back();
-    if (__builtin_sub_overflow(edge.timeNs, begin.timeNs, &ranges.durNs[begin.range])) ranges.durNs[begin.range] = 0;
+    if (__builtin_sub_overflow(edge.timeNs, begin.timeNs, &ranges.durNs[begin.range]))
+      ranges.durNs[begin.range] = 0;
     ranges.flags[begin.range] = 0;
     if (edge.track != begin.track) endPlaces_.push_back({edge.track, begin.range});
     if (edge.args && ranges.args[begin.range]) {
@@ -360,7 +377,9 @@ void PerfettoImport::placeFlows() {
     row.thread = tracks_.threadOf(point.track);
     const Key key(point.name, point.category, point.id);
     bool& isBegun = begun[key];
-    row.phase = point.ends && isBegun ? prof::FlowPhase::End : isBegun ? prof::FlowPhase::Step : prof::FlowPhase::Begin;
+    row.phase = point.ends && isBegun ? prof::FlowPhase::End
+                : isBegun             ? prof::FlowPhase::Step
+                                      : prof::FlowPhase::Begin;
     isBegun = !point.ends;
     last[key] = rows.id.size();
     rows.push(row);
@@ -396,8 +415,10 @@ void PerfettoImport::placeRows() {
   for (const Placed& place : rangePlaces_) {
     ranges.thread[place.row] = tracks_.threadOf(place.track);
   }
-  for (const Placed& place : endPlaces_) ranges.endThread[place.row] = tracks_.threadOf(place.track);
-  for (const Placed& place : marks_) builder_.columns<prof::Mark>().thread[place.row] = tracks_.threadOf(place.track);
+  for (const Placed& place : endPlaces_)
+    ranges.endThread[place.row] = tracks_.threadOf(place.track);
+  for (const Placed& place : marks_)
+    builder_.columns<prof::Mark>().thread[place.row] = tracks_.threadOf(place.track);
 }
 
 /// From the trace's clock to CLOCK_MONOTONIC.
@@ -417,8 +438,8 @@ void PerfettoImport::shiftTimes() {
 
 void PerfettoImport::warnOfLosses() {
   if (skipped_ > 0) {
-    builder_.addWarning(
-        fmt::format("{} packets were left out: packets before them were lost, and they need those", skipped_));
+    builder_.addWarning(fmt::format(
+        "{} packets were left out: packets before them were lost, and they need those", skipped_));
     prof::Drop drop;
     drop.count = skipped_;
     drop.reason = builder_.intern("packets lost by the recorder");
@@ -426,26 +447,31 @@ void PerfettoImport::warnOfLosses() {
   }
   if (unknownClocks_ > 0) {
     builder_.addWarning(fmt::format(
-        "{} packets have a clock that no snapshot explains; their times are taken as they are", unknownClocks_));
+        "{} packets have a clock that no snapshot explains; their times are taken as they are",
+        unknownClocks_));
   }
 }
 
 void PerfettoImport::warnOfUnread() {
   if (annotations_.unread() > 0) {
-    builder_.addWarning(
-        fmt::format("{} annotations have names or values that lacuna does not read", annotations_.unread()));
+    builder_.addWarning(fmt::format("{} annotations have names or values that lacuna does not read",
+                                    annotations_.unread()));
   }
   std::string phases;
   for (const auto& [phase, count] : unreadPhases_) {
     phases += fmt::format("{}{} ({})", phases.empty() ? "" : ", ", phase, count);
   }
-  if (!phases.empty()) builder_.addWarning("phases of legacy events that lacuna does not read: " + phases);
+  if (!phases.empty())
+    builder_.addWarning("phases of legacy events that lacuna does not read: " + phases);
   if (unmatchedEnds_ > 0) {
-    builder_.addWarning(fmt::format("{} ends of slices have no begin and were left out", unmatchedEnds_));
+    builder_.addWarning(
+        fmt::format("{} ends of slices have no begin and were left out", unmatchedEnds_));
   }
   std::string kinds;
   for (const auto& [number, count] : unread_) {
-    if (number == 33 || number == 35 || number == 36 || number == 45 || number == 69 || number == 89) continue;
+    if (number == 33 || number == 35 || number == 36 || number == 45 || number == 69 ||
+        number == 89)
+      continue;
     kinds += fmt::format("{}field {} ({})", kinds.empty() ? "" : ", ", number, count);
   }
   if (!kinds.empty()) builder_.addWarning("packets that lacuna does not read: " + kinds);
@@ -456,7 +482,8 @@ void PerfettoImport::finish() {
     renumberIds(builder_);
     return closeUnfinished(builder_);
   }
-  builder_.append(prof::Environment{{}, builder_.intern("source.format"), builder_.intern("perfetto")});
+  builder_.append(
+      prof::Environment{{}, builder_.intern("source.format"), builder_.intern("perfetto")});
   if (clocks_.clock()) builder_.append(*clocks_.clock());
   pairEdges();
   sortArgs();

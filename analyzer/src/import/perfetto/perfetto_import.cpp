@@ -29,7 +29,8 @@ bool PerfettoImport::packet(std::string_view bytes, int depth) {
   }
   std::optional<prof::TimeNs> time;
   bool complete = takeState(head, *sequence, time);
-  for (const Field& field : head.payloads) complete &= takePayload(field, head, *sequence, time, depth);
+  for (const Field& field : head.payloads)
+    complete &= takePayload(field, head, *sequence, time, depth);
   return complete;
 }
 
@@ -72,22 +73,27 @@ PerfettoImport::Sequence* PerfettoImport::sequenceOf(const Head& head) {
 }
 
 prof::TimeNs PerfettoImport::timeOf(const Head& head, Sequence& sequence) {
-  return clocks_.traceTime(head.timestamp, head.clock.value_or(sequence.defaultClock), sequence.clocks);
+  return clocks_.traceTime(head.timestamp, head.clock.value_or(sequence.defaultClock),
+                           sequence.clocks);
 }
 
-/// Takes what the packet's other parts are read with, and its time where that is in a clock known by now.
-bool PerfettoImport::takeState(const Head& head, Sequence& sequence, std::optional<prof::TimeNs>& time) {
+/// Takes what the packet's other parts are read with, and its time where that is in a clock known
+/// by now.
+bool PerfettoImport::takeState(const Head& head, Sequence& sequence,
+                               std::optional<prof::TimeNs>& time) {
   namespace p = perfetto::packet;
   bool complete = true;
   bool setsClocks = false;
   for (const Field& field : head.payloads) {
     if (field.number == p::kInterned) complete &= interned(field.bytes, sequence);
     if (field.number == p::kDefaults) complete &= defaults(field.bytes, sequence);
-    if (field.number == p::kClockSnapshot) complete &= clocks_.readSnapshot(field.bytes, sequence.clocks);
+    if (field.number == p::kClockSnapshot)
+      complete &= clocks_.readSnapshot(field.bytes, sequence.clocks);
     if (field.number == p::kOwn) complete &= ownRows_.read(field.bytes);
     setsClocks |= field.number == p::kClockSnapshot;
   }
-  // Whatever a packet holds, its time moves an incremental clock on; only that of a snapshot is in no such clock.
+  // Whatever a packet holds, its time moves an incremental clock on; only that of a snapshot is in
+  // no such clock.
   if (head.hasTime && !setsClocks) time = timeOf(head, sequence);
   return complete;
 }
@@ -99,7 +105,8 @@ bool PerfettoImport::takePayload(const Field& field, const Head& head, Sequence&
   switch (field.number) {
     case p::kTrackEvent:
       if (!time) time = timeOf(head, sequence);
-      unknownClocks_ += clocks_.explains(head.clock.value_or(sequence.defaultClock), sequence.clocks) ? 0 : 1;
+      unknownClocks_ +=
+          clocks_.explains(head.clock.value_or(sequence.defaultClock), sequence.clocks) ? 0 : 1;
       return trackEvent(field.bytes, sequence, *time);
     case p::kTrackDescriptor:
       return tracks_.readTrack(field.bytes);
@@ -161,7 +168,8 @@ bool PerfettoImport::interned(std::string_view bytes, Sequence& sequence) {
 bool PerfettoImport::defaults(std::string_view bytes, Sequence& sequence) {
   proto::Reader reader(bytes);
   for (Field field; reader.next(field);) {
-    if (field.number == perfetto::packet::kClock && field.wire == Wire::Varint) sequence.defaultClock = field.value;
+    if (field.number == perfetto::packet::kClock && field.wire == Wire::Varint)
+      sequence.defaultClock = field.value;
     if (field.number != perfetto::packet::kTrackEvent || field.wire != Wire::Bytes) continue;
     proto::Reader event(field.bytes);
     sequence.extraTracks.clear();
@@ -172,11 +180,13 @@ bool PerfettoImport::defaults(std::string_view bytes, Sequence& sequence) {
         sequence.hasDefaultTrack = true;
       }
       if (part.number == perfetto::event::kExtraTrack &&
-          !eachValue(part, Wire::Varint, [&](std::uint64_t uuid) { sequence.extraTracks.push_back(uuid); })) {
+          !eachValue(part, Wire::Varint,
+                     [&](std::uint64_t uuid) { sequence.extraTracks.push_back(uuid); })) {
         return false;
       }
       if (part.number == perfetto::event::kExtraDoubleTrack &&
-          !eachValue(part, Wire::Varint, [&](std::uint64_t uuid) { sequence.extraDoubleTracks.push_back(uuid); })) {
+          !eachValue(part, Wire::Varint,
+                     [&](std::uint64_t uuid) { sequence.extraDoubleTracks.push_back(uuid); })) {
         return false;
       }
     }
@@ -190,9 +200,11 @@ namespace {
 /// The problem of a file in which there is no whole packet.
 std::string withoutPackets(const PacketReader& packets, const std::string& sourceProblem) {
   if (!packets.breaksOff())
-    return "is not a Perfetto trace: " + (packets.problem().empty() ? "it has no packets" : packets.problem());
-  return fmt::format("is not a Perfetto trace, or only the beginning of one: {}, and it is the first{}",
-                     packets.problem(), sourceProblem.empty() ? "" : "; " + sourceProblem);
+    return "is not a Perfetto trace: " +
+           (packets.problem().empty() ? "it has no packets" : packets.problem());
+  return fmt::format(
+      "is not a Perfetto trace, or only the beginning of one: {}, and it is the first{}",
+      packets.problem(), sourceProblem.empty() ? "" : "; " + sourceProblem);
 }
 
 }  // namespace
@@ -208,19 +220,22 @@ StoreResult importPerfetto(const std::filesystem::path& path, const OpenOptions&
   std::uint64_t firstMalformed = 0;
   for (std::string packet; packets.next(packet);) {
     if (!import.packet(packet) && malformed++ == 0) firstMalformed = packets.packetOffset();
-    if (import.packets() % 4096 == 0 && options.progress && !options.progress((*source)->progress())) {
+    if (import.packets() % 4096 == 0 && options.progress &&
+        !options.progress((*source)->progress())) {
       return prof::Error{fmt::format("{}: the import was cancelled", path.string())};
     }
   }
   if (import.packets() == 0) {
-    return prof::Error{fmt::format("{}: {}", path.string(), withoutPackets(packets, (*source)->problem()))};
+    return prof::Error{
+        fmt::format("{}: {}", path.string(), withoutPackets(packets, (*source)->problem()))};
   }
   if (malformed > 0) {
-    builder.addWarning(
-        fmt::format("{} packets are not well-formed, the first at byte {}; what is readable of them was read",
-                    malformed, firstMalformed));
+    builder.addWarning(fmt::format(
+        "{} packets are not well-formed, the first at byte {}; what is readable of them was read",
+        malformed, firstMalformed));
   }
-  if (!packets.problem().empty()) builder.addWarning(packets.problem() + "; what comes before was read");
+  if (!packets.problem().empty())
+    builder.addWarning(packets.problem() + "; what comes before was read");
   if (!(*source)->problem().empty()) builder.addWarning((*source)->problem());
   import.finish();
   bool hasEvents = false;
@@ -230,8 +245,8 @@ StoreResult importPerfetto(const std::filesystem::path& path, const OpenOptions&
     }
   });
   if (!hasEvents) {
-    return prof::Error{
-        fmt::format("{}: the Perfetto trace has {} packets, but no track events", path.string(), import.packets())};
+    return prof::Error{fmt::format("{}: the Perfetto trace has {} packets, but no track events",
+                                   path.string(), import.packets())};
   }
   return builder.build();
 }
@@ -240,7 +255,10 @@ constinit const Importer kPerfettoImporter{
     .kind = SourceKind::Perfetto,
     .name = "Perfetto trace",
     .plural = "Perfetto traces",
-    .recognises = [](std::string_view head) { return head.front() == '\x0a'; },  // a packet: field 1, with its length
+    .recognises =
+        [](std::string_view head) {
+          return head.front() == '\x0a';
+        },  // a packet: field 1, with its length
     .open = importPerfetto,
 };
 

@@ -20,8 +20,9 @@
 
 namespace lacuna::analyzer {
 
-/// Reads the packets of a Perfetto trace: track events with interned texts and the state of their sequences, tracks,
-/// counters, flows, annotations, clocks. Used once: packets in the order of the file, then finish().
+/// Reads the packets of a Perfetto trace: track events with interned texts and the state of their
+/// sequences, tracks, counters, flows, annotations, clocks. Used once: packets in the order of the
+/// file, then finish().
 class PerfettoImport {
  public:
   explicit PerfettoImport(StoreBuilder& builder)
@@ -52,7 +53,8 @@ class PerfettoImport {
     std::map<std::uint64_t, double> counters;  ///< of incremental counter tracks
     std::int64_t legacyUs = 0;
   };
-  /// The id that joins the events of an asynchronous range, or of a flow, in the older form: Chrome's phases.
+  /// The id that joins the events of an asynchronous range, or of a flow, in the older form:
+  /// Chrome's phases.
   struct LegacyId {
     enum class Scope : std::uint8_t { None, Unscoped, Local, Global };
     Scope scope = Scope::None;
@@ -73,8 +75,9 @@ class PerfettoImport {
     char phase = 0;  ///< of the older form
     LegacyId id;
     std::uint64_t bindId = 0;
-    bool isBound = false;                   ///< a point of the flow bindId, too
-    std::optional<std::uint32_t> pid, tid;  ///< whose event it is, where its writer's track does not show it
+    bool isBound = false;  ///< a point of the flow bindId, too
+    std::optional<std::uint32_t> pid,
+        tid;  ///< whose event it is, where its writer's track does not show it
     std::vector<std::uint64_t> flows, endFlows, extraTracks, extraDoubleTracks;
     std::vector<std::int64_t> extraValues;
     std::vector<double> extraReals;
@@ -106,8 +109,8 @@ class PerfettoImport {
   Sequence* sequenceOf(const Head& head);
   prof::TimeNs timeOf(const Head& head, Sequence& sequence);
   bool takeState(const Head& head, Sequence& sequence, std::optional<prof::TimeNs>& time);
-  bool takePayload(const proto::Field& field, const Head& head, Sequence& sequence, std::optional<prof::TimeNs>& time,
-                   int depth);
+  bool takePayload(const proto::Field& field, const Head& head, Sequence& sequence,
+                   std::optional<prof::TimeNs>& time, int depth);
   bool interned(std::string_view bytes, Sequence& sequence);
   bool defaults(std::string_view bytes, Sequence& sequence);
   bool trackEvent(std::string_view bytes, Sequence& sequence, prof::TimeNs timeNs);

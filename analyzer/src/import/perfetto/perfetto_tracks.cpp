@@ -38,7 +38,8 @@ bool PerfettoTracks::readTrack(std::string_view bytes) {
   for (Field field; reader.next(field);) {
     if (field.number == t::kParent) track.parent = field.value;
     if (field.wire != Wire::Bytes) continue;
-    if (field.number == t::kName || field.number == t::kStaticName) track.name = builder_.intern(field.bytes);
+    if (field.number == t::kName || field.number == t::kStaticName)
+      track.name = builder_.intern(field.bytes);
     if (field.number == t::kProcess) complete &= readProcess(field.bytes, track);
     if (field.number == t::kThread) complete &= readThread(field.bytes, uuid, nullptr);
     if (field.number == t::kCounter) complete &= readCounter(field.bytes, track);
@@ -80,7 +81,8 @@ bool PerfettoTracks::listedProcess(std::string_view bytes) {
     if (commandLine.empty()) program = field.bytes;
     appendWord(commandLine, field.bytes);
   }
-  if (!commandLine.empty()) processTexts_[pid] = {builder_.intern(program), builder_.intern(commandLine)};
+  if (!commandLine.empty())
+    processTexts_[pid] = {builder_.intern(program), builder_.intern(commandLine)};
   return !reader.malformed();
 }
 
@@ -97,7 +99,8 @@ bool PerfettoTracks::listedThread(std::string_view bytes) {
   return !reader.malformed();
 }
 
-bool PerfettoTracks::readThread(std::string_view bytes, std::uint64_t uuid, std::int64_t* legacyUs) {
+bool PerfettoTracks::readThread(std::string_view bytes, std::uint64_t uuid,
+                                std::int64_t* legacyUs) {
   Track& track = tracks_[uuid];
   track.isThread = true;
   proto::Reader reader(bytes);
@@ -129,12 +132,14 @@ bool PerfettoTracks::readCounter(std::string_view bytes, Track& track) {
   return !reader.malformed();
 }
 
-std::uint64_t PerfettoTracks::trackOfOther(std::uint64_t writer, std::optional<std::uint32_t> givenPid,
+std::uint64_t PerfettoTracks::trackOfOther(std::uint64_t writer,
+                                           std::optional<std::uint32_t> givenPid,
                                            std::optional<std::uint32_t> givenTid) {
   const Track* known = find(writer);
   const std::uint32_t pid = givenPid.value_or(known == nullptr ? 0 : known->pid);
   const std::uint32_t tid = givenTid.value_or(known == nullptr ? 0 : known->tid);
-  // Process numbers have 22 bits at most, so that the two highest bits are free to set these tracks apart.
+  // Process numbers have 22 bits at most, so that the two highest bits are free to set these tracks
+  // apart.
   const std::uint64_t uuid = std::uint64_t{1} << 62 | std::uint64_t{pid & 0x3fffffffU} << 32 | tid;
   Track& track = tracks_[uuid];
   track.isThread = true;
@@ -169,7 +174,8 @@ void PerfettoTracks::namePlaces() {
   auto& threads = builder_.columns<prof::Thread>();
   for (std::size_t i = 0; i < threads.id.size(); ++i) {
     if (threads.name[i] || !threads.process[i]) continue;
-    const auto known = threadNames_.find({processes.osPid[threads.process[i].value - 1], threads.osTid[i]});
+    const auto known =
+        threadNames_.find({processes.osPid[threads.process[i].value - 1], threads.osTid[i]});
     if (known != threadNames_.end()) threads.name[i] = known->second;
   }
 }
@@ -185,7 +191,9 @@ prof::ThreadId PerfettoTracks::threadOf(std::uint64_t uuid, int depth) {
     // Keys of threads have no more than 63 bits used by pids.
     track.thread = places_.thread(uuid ^ 0x9e3779b97f4a7c15ULL, process, 0);
   }
-  const prof::StringId name = track.name ? track.name : track.isThread ? track.name : builder_.intern("track");
+  const prof::StringId name = track.name       ? track.name
+                              : track.isThread ? track.name
+                                               : builder_.intern("track");
   if (name) builder_.columns<prof::Thread>().name[track.thread.value - 1] = name;
   return track.thread;
 }

@@ -12,7 +12,8 @@
 
 namespace lacuna::analyzer {
 
-/// The tracks of a Perfetto trace, as their descriptions come, and the processes and threads that they are.
+/// The tracks of a Perfetto trace, as their descriptions come, and the processes and threads that
+/// they are.
 class PerfettoTracks {
  public:
   struct Track {
@@ -46,10 +47,11 @@ class PerfettoTracks {
                              std::optional<std::uint32_t> givenTid);
 
   prof::ProcessId processOf(std::uint64_t uuid, int depth = 0);
-  /// A thread's track is the thread; any other track becomes a thread without a number that has the track's name.
+  /// A thread's track is the thread; any other track becomes a thread without a number that has the
+  /// track's name.
   prof::ThreadId threadOf(std::uint64_t uuid, int depth = 0);
-  /// Processes and threads are named by their descriptions wherever those are, what these leave open by the recorder's
-  /// lists.
+  /// Processes and threads are named by their descriptions wherever those are, what these leave
+  /// open by the recorder's lists.
   void namePlaces();
   TracePlaces& places() { return places_; }
 
@@ -65,7 +67,8 @@ class PerfettoTracks {
   StoreBuilder& builder_;
   TracePlaces places_;
   std::map<std::uint64_t, Track> tracks_;
-  // Texts in the recorder's lists: of processes, by pid, and of threads, by pid and tid (at the end their tracks, too).
+  // Texts in the recorder's lists: of processes, by pid, and of threads, by pid and tid (at the end
+  // their tracks, too).
   std::map<std::uint32_t, ProcessText> processTexts_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, prof::StringId> threadNames_;
 };

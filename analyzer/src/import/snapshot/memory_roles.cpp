@@ -49,7 +49,8 @@ class Roles {
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, {}, [&](std::size_t i) { return rows_.timeNs[i]; });
     for (const std::size_t i : order) {
-      if (rows_.action[i] != MemoryAction::Allocate && rows_.action[i] != MemoryAction::Free) continue;
+      if (rows_.action[i] != MemoryAction::Allocate && rows_.action[i] != MemoryAction::Free)
+        continue;
       const auto found = alive_.find({rows_.device[i], rows_.address[i]});
       if (found != alive_.end()) {
         setRole(found->second, rows_.timeNs[i]);
@@ -71,7 +72,8 @@ class Roles {
   Phase phaseOf(std::size_t range) {
     const bool isOperator = ranges_.category[range] == op_ || ranges_.category[range] == olderOp_;
     const StringId name = ranges_.name[range];
-    if (name.value >= phases_.size()) phases_.resize(std::max<std::size_t>(2 * phases_.size(), name.value + 1));
+    if (name.value >= phases_.size())
+      phases_.resize(std::max<std::size_t>(2 * phases_.size(), name.value + 1));
     Phase& phase = phases_[name.value];
     if (phase == Phase::Unseen) {
       const std::string_view text = builder_.text(name);
@@ -122,12 +124,14 @@ class Roles {
     return isActivation(born, freedNs) ? MemoryRole::Activation : MemoryRole::Other;
   }
 
-  /// Made by an operator in front of a backward pass, and gone when the optimizer begins after that.
+  /// Made by an operator in front of a backward pass, and gone when the optimizer begins after
+  /// that.
   bool isActivation(const Born& born, TimeNs freedNs) {
     const Passes& passes = passes_[processOf(rows_.thread[born.row])];
     const TimeNs bornNs = rows_.timeNs[born.row];
     const TimeNs optimizerNs = firstFrom(passes.optimizer, bornNs);
-    return freedNs != kNever && firstFrom(passes.backward, bornNs) < optimizerNs && freedNs <= optimizerNs;
+    return freedNs != kNever && firstFrom(passes.backward, bornNs) < optimizerNs &&
+           freedNs <= optimizerNs;
   }
 
   StoreBuilder& builder_;
@@ -141,8 +145,9 @@ class Roles {
 };
 
 bool saysRoles(const prof::Allocation::Columns& rows) {
-  return std::ranges::any_of(rows.role,
-                             [](MemoryRole role) { return role != MemoryRole::Other && role != MemoryRole::Cached; });
+  return std::ranges::any_of(rows.role, [](MemoryRole role) {
+    return role != MemoryRole::Other && role != MemoryRole::Cached;
+  });
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ struct Block {
 class DeviceTotals {
  public:
   /// `later` takes what its allocator took or gave back.
-  void see(const Allocation& row, const MemoryTotals& totals, prof::StringId op, std::vector<Allocation>& later) {
+  void see(const Allocation& row, const MemoryTotals& totals, prof::StringId op,
+           std::vector<Allocation>& later) {
     const bool isFirst = !hasBegun_;
     if (isFirst) begin(row, totals);
     if (!isKnown_) return;
@@ -60,11 +61,13 @@ class DeviceTotals {
     isKnown_ = totals.allocated >= 0;
     if (!isKnown_) return;
     const auto behind = static_cast<std::uint64_t>(totals.allocated);
-    held_ = row.action == MemoryAction::Free ? behind + row.bytes : behind - std::min(behind, row.bytes);
+    held_ = row.action == MemoryAction::Free ? behind + row.bytes
+                                             : behind - std::min(behind, row.bytes);
     reserved_ = std::max<std::int64_t>(0, totals.reserved);
     reservedBefore_ = static_cast<std::uint64_t>(reserved_);
   }
-  void moveReserved(const Allocation& row, std::int64_t now, prof::StringId op, std::vector<Allocation>& later) {
+  void moveReserved(const Allocation& row, std::int64_t now, prof::StringId op,
+                    std::vector<Allocation>& later) {
     if (now == reserved_) return;
     const bool takes = now > reserved_;
     later.push_back({.timeNs = row.timeNs,
@@ -95,7 +98,8 @@ Allocation rowAt(const Allocation::Columns& rows, std::size_t i) {
   return row;
 }
 
-/// The begin of the trace, and before the first of the rows, so that what is freed by that was there.
+/// The begin of the trace, and before the first of the rows, so that what is freed by that was
+/// there.
 TimeNs timeBefore(StoreBuilder& builder, TimeNs firstRow) {
   const auto& starts = builder.columns<prof::Range>().startNs;
   const TimeNs start = starts.empty() ? firstRow : *std::min_element(starts.begin(), starts.end());
@@ -106,7 +110,8 @@ TimeNs timeBefore(StoreBuilder& builder, TimeNs firstRow) {
 
 void addMemoryOfTotals(StoreBuilder& builder, std::span<const MemoryTotals> totals) {
   const auto& rows = builder.columns<Allocation>();
-  if (std::ranges::none_of(totals, [](const MemoryTotals& one) { return one.allocated >= 0; })) return;
+  if (std::ranges::none_of(totals, [](const MemoryTotals& one) { return one.allocated >= 0; }))
+    return;
   std::vector<std::size_t> order(totals.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return rows.timeNs[i]; });
@@ -114,7 +119,8 @@ void addMemoryOfTotals(StoreBuilder& builder, std::span<const MemoryTotals> tota
   const prof::StringId op = builder.intern(kReservedTotal);
   std::map<prof::DeviceId, DeviceTotals> devices;
   std::vector<Allocation> later;
-  for (const std::size_t i : order) devices[rows.device[i]].see(rowAt(rows, i), totals[i], op, later);
+  for (const std::size_t i : order)
+    devices[rows.device[i]].see(rowAt(rows, i), totals[i], op, later);
   for (const auto& [device, one] : devices) one.addBefore(device, before, builder);
   for (const Allocation& row : later) builder.append(row);
 }

@@ -67,7 +67,8 @@ class PickleReader {
     // One None, two truth values and one empty tuple serve all.
     for (const auto& value :
          {Pickle::Value{Pickle::Type::None, 0}, Pickle::Value{Pickle::Type::Bool, 0},
-          Pickle::Value{Pickle::Type::Bool, 1}, Pickle::Value{Pickle::Type::List, Pickle::kNoItems}}) {
+          Pickle::Value{Pickle::Type::Bool, 1},
+          Pickle::Value{Pickle::Type::List, Pickle::kNoItems}}) {
       out_.values_.push_back(value);
     }
     while (!done_ && problem_.empty()) {
@@ -76,8 +77,10 @@ class PickleReader {
       if (!byte(opcode)) break;
       step(opcode);
       if (out_.values_.size() + stack_.size() + marks_.size() + references_ > most_) {
-        stop(fmt::format("holds more than {} values, the budget for a file of this size; --budget values=… raises it",
-                         most_));
+        stop(
+            fmt::format("holds more than {} values, the budget for a file of this size; --budget "
+                        "values=… raises it",
+                        most_));
       }
       if (offset_ > kMaxPickleBytes) stop("is larger than 4 GiB, which lacuna does not read");
       if ((++steps_ & 0xfffff) == 0 && goOn_ && !goOn_()) stop("was cancelled");
@@ -101,7 +104,8 @@ class PickleReader {
       next_ = 0;
       have_ = source_.read(buffer_.data(), buffer_.size());
       if (have_ == 0) {
-        stop(source_.problem().empty() ? "ends before its STOP: the file breaks off" : source_.problem());
+        stop(source_.problem().empty() ? "ends before its STOP: the file breaks off"
+                                       : source_.problem());
         return false;
       }
     }
@@ -154,7 +158,8 @@ class PickleReader {
   }
   std::vector<Ref> popToMark() {
     if (marks_.empty()) return stop("has no mark where it needs one"), std::vector<Ref>();
-    std::vector<Ref> items(stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back()), stack_.end());
+    std::vector<Ref> items(stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back()),
+                           stack_.end());
     stack_.resize(marks_.back());
     marks_.pop_back();
     return items;
@@ -187,17 +192,20 @@ class PickleReader {
   }
   void recall(std::uint64_t slot) {
     const auto found = memo_.find(slot);
-    if (found == memo_.end()) return stop(fmt::format("recalls slot {}, which nothing was put into", slot));
+    if (found == memo_.end())
+      return stop(fmt::format("recalls slot {}, which nothing was put into", slot));
     push(found->second);
   }
   void takeInteger(std::size_t size) {
     if (size > 8) {
       if (bytes(size).size() < size) return;
-      return push(add(Type::Integer, scratch_.back() < 0 ? static_cast<std::uint64_t>(INT64_MIN) : INT64_MAX));
+      return push(add(Type::Integer,
+                      scratch_.back() < 0 ? static_cast<std::uint64_t>(INT64_MIN) : INT64_MAX));
     }
     std::uint64_t value = number(size);
     const unsigned bits = static_cast<unsigned>(size) * 8;
-    if (bits != 0 && bits < 64 && (value >> (bits - 1) & 1) != 0) value |= ~std::uint64_t{0} << bits;
+    if (bits != 0 && bits < 64 && (value >> (bits - 1) & 1) != 0)
+      value |= ~std::uint64_t{0} << bits;
     push(add(Type::Integer, value));
   }
   void text(Type type, std::uint64_t size) {
@@ -209,7 +217,8 @@ class PickleReader {
     switch (opcode) {
       case 0x80: {
         const std::uint64_t protocol = number(1);
-        if (protocol < 2 || protocol > 5) stop(fmt::format("has protocol {}; lacuna reads 2 to 5", protocol));
+        if (protocol < 2 || protocol > 5)
+          stop(fmt::format("has protocol {}; lacuna reads 2 to 5", protocol));
         return;
       }
       case 0x95:
@@ -320,8 +329,9 @@ class PickleReader {
 
   void refuse(unsigned char opcode) {
     const std::string_view name = refusedName(opcode);
-    stop(name.empty() ? fmt::format("has the opcode 0x{:02x}, which a plain pickle does not have", opcode)
-                      : fmt::format("has the opcode {}; lacuna executes nothing, so it is refused", name));
+    stop(name.empty()
+             ? fmt::format("has the opcode 0x{:02x}, which a plain pickle does not have", opcode)
+             : fmt::format("has the opcode {}; lacuna executes nothing, so it is refused", name));
   }
 
   static constexpr Ref kEmptyTuple = 3;
@@ -341,7 +351,8 @@ class PickleReader {
   bool done_ = false;
 };
 
-prof::Result<Pickle> Pickle::read(ByteSource& source, std::uint64_t mostValues, const std::function<bool()>& goOn) {
+prof::Result<Pickle> Pickle::read(ByteSource& source, std::uint64_t mostValues,
+                                  const std::function<bool()>& goOn) {
   return PickleReader(source, mostValues, goOn).read();
 }
 
@@ -360,12 +371,14 @@ std::int64_t Pickle::integer(Ref value) const {
 }
 
 double Pickle::real(Ref value) const {
-  return type(value) == Type::Real ? std::bit_cast<double>(values_[value].bits) : static_cast<double>(integer(value));
+  return type(value) == Type::Real ? std::bit_cast<double>(values_[value].bits)
+                                   : static_cast<double>(integer(value));
 }
 
 std::string_view Pickle::text(Ref value) const {
   const bool isText = type(value) == Type::Text || type(value) == Type::Bytes;
-  return isText ? texts_.text(prof::StringId(static_cast<std::uint32_t>(values_[value].bits))) : std::string_view();
+  return isText ? texts_.text(prof::StringId(static_cast<std::uint32_t>(values_[value].bits)))
+                : std::string_view();
 }
 
 std::uint32_t Pickle::textNumber(Ref value) const {

@@ -15,17 +15,18 @@
 
 namespace lacuna::analyzer {
 
-/// The content of a Python pickle, as far as it is plain: None, truth values, numbers, texts, bytes, lists, tuples,
-/// sets and dictionaries. Nothing is executed: a pickle that names a class or a function is refused. Memory is bounded
-/// by the pickle's size; parts that it uses twice are kept once (so values may contain themselves).
+/// The content of a Python pickle, as far as it is plain: None, truth values, numbers, texts,
+/// bytes, lists, tuples, sets and dictionaries. Nothing is executed: a pickle that names a class or
+/// a function is refused. Memory is bounded by the pickle's size; parts that it uses twice are kept
+/// once (so values may contain themselves).
 class Pickle {
  public:
   enum class Type : std::uint8_t { None, Bool, Integer, Real, Text, Bytes, List, Dict };
   /// A value's number; values stay where they are.
   using Ref = std::uint32_t;
 
-  /// Fails on anything but a plain pickle of protocols 2 to 5, naming the opcode and its byte, and on one of more than
-  /// `mostValues` values and references to them.
+  /// Fails on anything but a plain pickle of protocols 2 to 5, naming the opcode and its byte, and
+  /// on one of more than `mostValues` values and references to them.
   static prof::Result<Pickle> read(ByteSource& source, std::uint64_t mostValues,
                                    const std::function<bool()>& goOn = {});
 
@@ -37,10 +38,11 @@ class Pickle {
   [[nodiscard]] std::string_view text(Ref value) const;
   /// The same number for the same text; 0 for what is no text, or an empty one.
   [[nodiscard]] std::uint32_t textNumber(Ref value) const;
-  /// The items of a list, tuple or set; keys and values in turn of a dictionary; nothing of all others.
+  /// The items of a list, tuple or set; keys and values in turn of a dictionary; nothing of all
+  /// others.
   [[nodiscard]] const std::vector<Ref>& items(Ref value) const;
-  /// The value of a dictionary's key (the last one given). A large dictionary is indexed when it is first asked. One
-  /// thread at a time.
+  /// The value of a dictionary's key (the last one given). A large dictionary is indexed when it is
+  /// first asked. One thread at a time.
   [[nodiscard]] std::optional<Ref> find(Ref dictionary, std::string_view key) const;
   [[nodiscard]] std::size_t size() const { return values_.size(); }
 

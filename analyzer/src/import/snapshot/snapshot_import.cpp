@@ -21,7 +21,8 @@ using Ref = Pickle::Ref;
 
 /// More than any device has, and little enough that sums fit.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
-/// Longer texts are cut where they become part of others: a file may repeat one of megabytes in every one.
+/// Longer texts are cut where they become part of others: a file may repeat one of megabytes in
+/// every one.
 constexpr std::size_t kLongestLabel = 1024;
 /// Actions that are named in warnings, one each.
 constexpr std::size_t kNamedActions = 20;
@@ -29,7 +30,8 @@ constexpr std::size_t kNamedActions = 20;
 /// Turns the history and the state of PyTorch's caching allocator into allocations with stacks.
 class SnapshotImport {
  public:
-  SnapshotImport(const Pickle& pickle, StoreBuilder& builder) : pickle_(pickle), builder_(builder), places_(builder) {}
+  SnapshotImport(const Pickle& pickle, StoreBuilder& builder)
+      : pickle_(pickle), builder_(builder), places_(builder) {}
 
   Status run();
 
@@ -42,10 +44,11 @@ class SnapshotImport {
     Ref frames = 0;
     std::uint64_t free = 0;
   };
-  /// The memory that was there before one device's history began, as it shows, and what is there at its end.
+  /// The memory that was there before one device's history began, as it shows, and what is there at
+  /// its end.
   struct Live {
     std::map<std::uint64_t, std::uint64_t> blocks;  ///< bytes by address
-    AddressSet segments;                            ///< a segment that can grow is mapped and unmapped in any pieces
+    AddressSet segments;  ///< a segment that can grow is mapped and unmapped in any pieces
   };
 
   std::int64_t number(Ref dictionary, std::string_view key) const {
@@ -103,7 +106,8 @@ StringId SnapshotImport::name(Ref dictionary, std::string_view key) {
   return at->second;
 }
 
-/// "function (file.py:12)" of a frame of Python's; none of others, and of those whose name is too long for a label.
+/// "function (file.py:12)" of a frame of Python's; none of others, and of those whose name is too
+/// long for a label.
 StringId SnapshotImport::labelOf(const StackFrame& frame) {
   const std::string_view file = builder_.text(frame.file);
   const std::string_view function = builder_.text(frame.function);
@@ -111,8 +115,9 @@ StringId SnapshotImport::labelOf(const StackFrame& frame) {
   // Many frames can share a path of megabytes: no more of it is read than a label can have.
   const std::string_view end = file.substr(file.size() - std::min(file.size(), kLongestLabel + 1));
   const std::string_view base = end.substr(end.rfind('/') + 1);
-  return base.size() > kLongestLabel ? StringId()
-                                     : builder_.intern(fmt::format("{} ({}:{})", function, base, frame.line));
+  return base.size() > kLongestLabel
+             ? StringId()
+             : builder_.intern(fmt::format("{} ({}:{})", function, base, frame.line));
 }
 
 /// Frames come innermost first.
@@ -156,9 +161,10 @@ bool SnapshotImport::readEvent(Ref entry, Event& event) {
   const auto time = pickle_.find(entry, "time_us");
   hasTimes_ &= time.has_value();
   const std::int64_t us = time ? pickle_.integer(*time) : static_cast<std::int64_t>(visits_);
-  const bool isUsable =
-      bytes >= 0 && bytes <= kMostBytes && us <= json::kFarthestNs / 1000 && us >= -json::kFarthestNs / 1000;
-  if (!isUsable && ++unusable_ == 1) firstUnusable_ = fmt::format("{} at {}, {} bytes", event.action, us, bytes);
+  const bool isUsable = bytes >= 0 && bytes <= kMostBytes && us <= json::kFarthestNs / 1000 &&
+                        us >= -json::kFarthestNs / 1000;
+  if (!isUsable && ++unusable_ == 1)
+    firstUnusable_ = fmt::format("{} at {}, {} bytes", event.action, us, bytes);
   event.timeNs = isUsable ? us * 1000 : 0;
   return isUsable;
 }
@@ -167,8 +173,10 @@ Status SnapshotImport::readTraces(Ref traces) {
   const auto& devices = pickle_.items(traces);
   for (std::uint32_t device = 0; device < devices.size(); ++device) {
     for (const Ref entry : pickle_.items(devices[device])) {
-      // Each event is a value of its own; a pickle that repeats one list over and over is not a snapshot.
-      if (++visits_ > pickle_.size()) return Error{"its device_traces repeat each other: not a memory snapshot"};
+      // Each event is a value of its own; a pickle that repeats one list over and over is not a
+      // snapshot.
+      if (++visits_ > pickle_.size())
+        return Error{"its device_traces repeat each other: not a memory snapshot"};
       Event event;
       if (readEvent(entry, event)) events_[device].push_back(event);
     }
@@ -191,14 +199,15 @@ void SnapshotImport::append(std::uint32_t device, const Event& event, MemoryActi
   row.queue = places_.queue(row.device, places_.process(0, 0), event.stream, event.stream);
   row.sequence = ++sequence_;
   row.action = action;
-  row.role =
-      action == MemoryAction::Reserve || action == MemoryAction::Release ? MemoryRole::Cached : MemoryRole::Other;
+  row.role = action == MemoryAction::Reserve || action == MemoryAction::Release ? MemoryRole::Cached
+                                                                                : MemoryRole::Other;
   row.address = event.address;
   row.bytes = event.bytes;
   if (const FrameId stack = event.frames == 0 ? FrameId() : stackOf(event.frames, row.op)) {
     row.args = ArgSetId(++sets_);
     builder_.append(ArgSet{row.args, builder_.intern(std::string{kShapeStored} + "stack")});
-    builder_.append(Arg{row.args, ArgScope::Argument, builder_.intern("stack"), ArgType::I64, stack.value});
+    builder_.append(
+        Arg{row.args, ArgScope::Argument, builder_.intern("stack"), ArgType::I64, stack.value});
   }
   builder_.append(row);
 }
@@ -209,7 +218,8 @@ void SnapshotImport::before(std::uint32_t device, const Event& event, MemoryActi
   append(device, earlier, action);
 }
 
-/// Memory given back without having been taken was there before the history began: it is taken at its start.
+/// Memory given back without having been taken was there before the history began: it is taken at
+/// its start.
 void SnapshotImport::replay(std::uint32_t device, const std::vector<Event>& events) {
   Live& live = live_[device];
   for (const Event& event : events) {
@@ -228,9 +238,10 @@ void SnapshotImport::replay(std::uint32_t device, const std::vector<Event>& even
       live.segments.add(event.address, event.bytes, [](std::uint64_t, std::uint64_t) {});
     }
     if (event.action == "segment_free" || event.action == "segment_unmap") {
-      live.segments.remove(event.address, event.bytes, [&](std::uint64_t address, std::uint64_t bytes) {
-        was(MemoryAction::Reserve, address, bytes);
-      });
+      live.segments.remove(event.address, event.bytes,
+                           [&](std::uint64_t address, std::uint64_t bytes) {
+                             was(MemoryAction::Reserve, address, bytes);
+                           });
     }
   }
 }
@@ -249,8 +260,9 @@ void SnapshotImport::addEvent(std::uint32_t device, const Event& event) {
     line.timeNs = event.timeNs;
     line.level = LogLevel::Error;
     line.source = builder_.intern("torch.cuda");
-    line.text = builder_.intern(fmt::format("out of memory on cuda:{}: {} bytes wanted, {} free on the device", device,
-                                            event.bytes, event.free));
+    line.text = builder_.intern(
+        fmt::format("out of memory on cuda:{}: {} bytes wanted, {} free on the device", device,
+                    event.bytes, event.free));
     builder_.append(line);
     return;
   }
@@ -331,9 +343,11 @@ void SnapshotImport::readSettings(Ref root) {
   const auto& pairs = pickle_.items(*settings);
   for (std::size_t i = 0; i + 1 < pairs.size() && i < 200; i += 2) {
     const Ref value = pairs[i + 1];
-    if (pickle_.text(pairs[i]).size() > kLongestLabel || pickle_.text(value).size() > kLongestLabel) continue;
+    if (pickle_.text(pairs[i]).size() > kLongestLabel || pickle_.text(value).size() > kLongestLabel)
+      continue;
     std::string text(pickle_.text(value));
-    if (pickle_.type(value) == Pickle::Type::Bool) text = pickle_.integer(value) != 0 ? "true" : "false";
+    if (pickle_.type(value) == Pickle::Type::Bool)
+      text = pickle_.integer(value) != 0 ? "true" : "false";
     if (pickle_.type(value) == Pickle::Type::Integer) text = std::to_string(pickle_.integer(value));
     if (pickle_.type(value) == Pickle::Type::Real) text = fmt::format("{}", pickle_.real(value));
     environment(fmt::format("allocator.setting.{}", pickle_.text(pairs[i])), text);
@@ -343,14 +357,15 @@ void SnapshotImport::readSettings(Ref root) {
 Status SnapshotImport::run() {
   Ref root = pickle_.root();
   // Early versions pickled the list of segments alone.
-  const bool isList = pickle_.type(root) == Pickle::Type::List &&
-                      (pickle_.items(root).empty() || pickle_.find(pickle_.items(root).front(), "total_size"));
+  const bool isList =
+      pickle_.type(root) == Pickle::Type::List &&
+      (pickle_.items(root).empty() || pickle_.find(pickle_.items(root).front(), "total_size"));
   const auto segments = isList ? std::optional<Ref>(root) : pickle_.find(root, "segments");
   const auto traces = isList ? std::nullopt : pickle_.find(root, "device_traces");
   if (!segments && !traces) {
     return Error{
-        "is a pickle, but not a memory snapshot: it has no \"segments\" and no \"device_traces\"; make one with "
-        "torch.cuda.memory._dump_snapshot"};
+        "is a pickle, but not a memory snapshot: it has no \"segments\" and no \"device_traces\"; "
+        "make one with torch.cuda.memory._dump_snapshot"};
   }
   environment("source.format", "torch-memory-snapshot");
   places_.name(places_.process(0, 0), "PyTorch memory snapshot");
@@ -369,23 +384,26 @@ Status SnapshotImport::run() {
         "torch.cuda.memory._record_memory_history() before the code of interest"};
   }
   if (!hasTimes_ && traces) {
-    builder_.addWarning("events have no times (an old version of PyTorch): they are laid out one microsecond apart");
+    builder_.addWarning(
+        "events have no times (an old version of PyTorch): they are laid out one microsecond "
+        "apart");
   } else {
     builder_.append(Clock{firstNs_, firstNs_, 0, {}});
   }
   if (unusable_ > 0) {
-    builder_.addWarning(
-        fmt::format("{} events have a size or a time that none can have and were left out, the first: {}", unusable_,
-                    firstUnusable_));
+    builder_.addWarning(fmt::format(
+        "{} events have a size or a time that none can have and were left out, the first: {}",
+        unusable_, firstUnusable_));
   }
   std::size_t named = 0;
   for (const auto& [action, count] : unknownActions_) {
     if (++named > kNamedActions) break;
-    builder_.addWarning(
-        fmt::format("{} events with the unknown action \"{}\" were left out", count, action.substr(0, kLongestLabel)));
+    builder_.addWarning(fmt::format("{} events with the unknown action \"{}\" were left out", count,
+                                    action.substr(0, kLongestLabel)));
   }
   if (unknownActions_.size() > kNamedActions) {
-    builder_.addWarning(fmt::format("so were events with {} other actions", unknownActions_.size() - kNamedActions));
+    builder_.addWarning(fmt::format("so were events with {} other actions",
+                                    unknownActions_.size() - kNamedActions));
   }
   spanPlaces(builder_);
   auto& processes = builder_.columns<Process>();
@@ -399,8 +417,11 @@ Status SnapshotImport::run() {
 StoreResult importSnapshot(const std::filesystem::path& path, const OpenOptions& options) {
   const auto source = ByteSource::open(path, options.budget);
   if (!source) return source.error();
-  const auto goOn = [&] { return !options.progress || options.progress((*source)->progress() * 0.8); };
-  const auto pickle = Pickle::read(**source, options.budget.most(Budget::Item::Values, (*source)->fileBytes()), goOn);
+  const auto goOn = [&] {
+    return !options.progress || options.progress((*source)->progress() * 0.8);
+  };
+  const auto pickle = Pickle::read(
+      **source, options.budget.most(Budget::Item::Values, (*source)->fileBytes()), goOn);
   if (!pickle) return Error{fmt::format("{}: {}", path.string(), pickle.error().message)};
   StoreBuilder builder;
   builder.setPath(path);
@@ -417,7 +438,9 @@ constinit const Importer kPickleImporter{
     .plural = "memory snapshots of PyTorch",
     // Protocol 2 and later start with their number.
     .recognises =
-        [](std::string_view head) { return head.front() == '\x80' && head.size() > 1 && head[1] >= 2 && head[1] <= 5; },
+        [](std::string_view head) {
+          return head.front() == '\x80' && head.size() > 1 && head[1] >= 2 && head[1] <= 5;
+        },
     .open = importSnapshot,
 };
 

@@ -13,10 +13,12 @@ namespace of_calls {
 namespace {
 
 const Column<CallRow> kColumns[]{
-    {{"name", "name", ColumnKind::Name, "the driver, launch or synchronising call"}, kValueOf<&CallRow::name>},
+    {{"name", "name", ColumnKind::Name, "the driver, launch or synchronising call"},
+     kValueOf<&CallRow::name>},
     {{"count", "count", ColumnKind::Count, "calls"}, kValueOf<&CallRow::count>},
     {{"total_ns", "total", ColumnKind::Time, "all of them together"}, kValueOf<&CallRow::totalNs>},
-    {{"recording_ns", "±", ColumnKind::Band, "what recording may have added to `total_ns`", "total_ns"},
+    {{"recording_ns", "±", ColumnKind::Band, "what recording may have added to `total_ns`",
+      "total_ns"},
      kValueOf<&CallRow::recordingNs>},
     {{"caller", "by", ColumnKind::Name,
       "of synchronisation, the operator or range around most of its time; else empty"},
@@ -24,8 +26,8 @@ const Column<CallRow> kColumns[]{
 };
 
 std::vector<Table> tables(const Analysis& analysis) {
-  return {
-      tableOf("calls", "driver, launch and synchronising calls, costliest first", kColumns, analysis.of<CallTable>())};
+  return {tableOf("calls", "driver, launch and synchronising calls, costliest first", kColumns,
+                  analysis.of<CallTable>())};
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {

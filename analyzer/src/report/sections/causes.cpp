@@ -32,24 +32,30 @@ const Column<CauseDetail> kColumns[]{
 };
 
 std::vector<Table> tables(const Analysis& analysis) {
-  return {tableOf("causes", "idle time by cause and by the operator, call or range behind it; costliest first",
-                  kColumns, analysis.of<IdleCauses>().details)};
+  return {tableOf(
+      "causes", "idle time by cause and by the operator, call or range behind it; costliest first",
+      kColumns, analysis.of<IdleCauses>().details)};
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
   const auto& details = analysis.of<IdleCauses>().details;
   page.title(sections::causes.title);
   if (details.empty()) page.line(" no idle time");
-  TextTable table({{"in all"}, {"times"}, {"cause", TextColumn::Kind::Text}, {"where", TextColumn::Kind::Name}});
+  TextTable table({{"in all"},
+                   {"times"},
+                   {"cause", TextColumn::Kind::Text},
+                   {"where", TextColumn::Kind::Name}});
   for (std::size_t i = 0; i < details.size() && static_cast<int>(i) < rows; ++i) {
     const CauseDetail& detail = details[i];
-    table.add({prof::timeText(detail.ns), fmt::format("{}×", detail.count), std::string(causeLabel(detail.cause)),
-               withoutScopes(detail.name)});
+    table.add({prof::timeText(detail.ns), fmt::format("{}×", detail.count),
+               std::string(causeLabel(detail.cause)), withoutScopes(detail.name)});
   }
   page.table(table);
   // The recorder's ranges rarely name what lies between operators.
-  TextTable lines({{std::string(perStep(analysis))}, {"line of Python, in host work", TextColumn::Kind::Name}});
-  for (const PythonStretch& line : analysis.of<PythonLines>().waitedFor(analysis.meanStepLedger()[Cause::HostWork]))
+  TextTable lines(
+      {{std::string(perStep(analysis))}, {"line of Python, in host work", TextColumn::Kind::Name}});
+  for (const PythonStretch& line :
+       analysis.of<PythonLines>().waitedFor(analysis.meanStepLedger()[Cause::HostWork]))
     lines.add({prof::timeText(line.ns), line.text});
   page.table(lines);
 }

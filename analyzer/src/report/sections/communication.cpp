@@ -25,45 +25,57 @@ const Column<CollectiveRow> kCollectives[]{
     {{"name", "collective", ColumnKind::Name, "the kernel"}, kValueOf<&CollectiveRow::name>},
     {{"communicator", "communicator", ColumnKind::Text, "empty where the trace does not record it"},
      kValueOf<&CollectiveRow::communicator>},
-    {{"kind", "", ColumnKind::Text, "`all_reduce`, …; empty: not known"}, kValueOf<&CollectiveRow::kind>},
-    {{"ranks", "", ColumnKind::Count, "of the communicator; 0: not known"}, kValueOf<&CollectiveRow::ranks>},
+    {{"kind", "", ColumnKind::Text, "`all_reduce`, …; empty: not known"},
+     kValueOf<&CollectiveRow::kind>},
+    {{"ranks", "", ColumnKind::Count, "of the communicator; 0: not known"},
+     kValueOf<&CollectiveRow::ranks>},
     {{"count", "count", ColumnKind::Count, "kernels"}, kValueOf<&CollectiveRow::count>},
     {{"calls", "", ColumnKind::Count, "of the program, that the kernels carried out; 0: not known"},
      kValueOf<&CollectiveRow::calls>},
-    {{"total_ns", "total", ColumnKind::Time, "all of them together"}, kValueOf<&CollectiveRow::totalNs>},
+    {{"total_ns", "total", ColumnKind::Time, "all of them together"},
+     kValueOf<&CollectiveRow::totalNs>},
     {{"exposed_ns", "exposed", ColumnKind::Time, "of it, while the device computed nothing"},
      kValueOf<&CollectiveRow::exposedNs>},
-    {{"recording_ns", "±", ColumnKind::Band, "what recording may have added to `total_ns` and to `exposed_ns`",
-      "total_ns"},
+    {{"recording_ns", "±", ColumnKind::Band,
+      "what recording may have added to `total_ns` and to `exposed_ns`", "total_ns"},
      kValueOf<&CollectiveRow::recordingNs>},
     {{"bytes", "", ColumnKind::Bytes, "that the ranks put in"}, kValueOf<&CollectiveRow::bytes>},
-    {{"bytes_ns", "", ColumnKind::Time, "of the kernels whose `bytes` are known"}, kValueOf<&CollectiveRow::bytesNs>},
-    {{"algorithm_bytes", "", ColumnKind::Bytes, "of the whole buffers"}, kValueOf<&CollectiveRow::algorithmBytes>},
+    {{"bytes_ns", "", ColumnKind::Time, "of the kernels whose `bytes` are known"},
+     kValueOf<&CollectiveRow::bytesNs>},
+    {{"algorithm_bytes", "", ColumnKind::Bytes, "of the whole buffers"},
+     kValueOf<&CollectiveRow::algorithmBytes>},
     {{"algorithm_ns", "", ColumnKind::Time, "of the kernels whose `algorithm_bytes` are known"},
      kValueOf<&CollectiveRow::algorithmNs>},
-    {{"bus_bytes", "", ColumnKind::Number, "that had to cross the ranks' links"}, kValueOf<&CollectiveRow::busBytes>},
-    {{"bus_ns", "", ColumnKind::Time, "of the kernels whose `bus_bytes` are known"}, kValueOf<&CollectiveRow::busNs>},
+    {{"bus_bytes", "", ColumnKind::Number, "that had to cross the ranks' links"},
+     kValueOf<&CollectiveRow::busBytes>},
+    {{"bus_ns", "", ColumnKind::Time, "of the kernels whose `bus_bytes` are known"},
+     kValueOf<&CollectiveRow::busNs>},
 };
 
 const Column<RankRow> kRanks[]{
     {{"rank", "rank", ColumnKind::Count, "its number"}, kValueOf<&RankRow::rank>},
     {{"device", "device", ColumnKind::Text, "as in `devices[]`"}, kValueOf<&RankRow::device>},
-    {{"collectives", "", ColumnKind::Count, "calls that could be matched"}, kValueOf<&RankRow::collectives>},
+    {{"collectives", "", ColumnKind::Count, "calls that could be matched"},
+     kValueOf<&RankRow::collectives>},
     {{"wait_ns", "waits", ColumnKind::Time, "in collectives, for ranks that entered later"},
      kValueOf<&RankRow::waitNs>},
-    {{"wait_recording_ns", "±", ColumnKind::Band, "what recording may have added to `wait_ns`", "wait_ns"},
+    {{"wait_recording_ns", "±", ColumnKind::Band, "what recording may have added to `wait_ns`",
+      "wait_ns"},
      kValueOf<&RankRow::waitRecordingNs>},
     {{"transfer_ns", "transfers", ColumnKind::Time, "in collectives, behind the last entry"},
      kValueOf<&RankRow::transferNs>},
-    {{"transfer_recording_ns", "±", ColumnKind::Band, "what recording may have added to `transfer_ns`", "transfer_ns"},
+    {{"transfer_recording_ns", "±", ColumnKind::Band,
+      "what recording may have added to `transfer_ns`", "transfer_ns"},
      kValueOf<&RankRow::transferRecordingNs>},
     {{"last", "last", ColumnKind::Count, "how often it entered last"}, kValueOf<&RankRow::last>},
     {{"behind_ns", "behind", ColumnKind::Time, "how long the middle rank then waited for it"},
      kValueOf<&RankRow::heldUpNs>},
-    {{"behind_recording_ns", "±", ColumnKind::Band, "what recording may have added to `behind_ns`", "behind_ns"},
+    {{"behind_recording_ns", "±", ColumnKind::Band, "what recording may have added to `behind_ns`",
+      "behind_ns"},
      kValueOf<&RankRow::heldUpRecordingNs>},
     {{"compute_ns", "computes", ColumnKind::Time, "of its device"}, kValueOf<&RankRow::computeNs>},
-    {{"compute_recording_ns", "±", ColumnKind::Band, "what recording may have added to `compute_ns`", "compute_ns"},
+    {{"compute_recording_ns", "±", ColumnKind::Band,
+      "what recording may have added to `compute_ns`", "compute_ns"},
      kValueOf<&RankRow::computeRecordingNs>},
 };
 
@@ -90,13 +102,15 @@ const Column<Sums> kSums[]{
 std::vector<Table> tables(const Analysis& analysis) {
   const CommunicationStats& communication = analysis.of<CommunicationStats>();
   const RankStats& ranks = analysis.of<RankStats>();
-  return {holding(recordOf("communication", "the sums of the table of collectives", kSums, Sums{communication, ranks}),
-                  [&](std::size_t) {
-                    return std::vector{
-                        tableOf("collectives", "collectives by kernel and communicator, most exposed first",
-                                kCollectives, communication.collectives),
-                        tableOf("ranks", "each rank's part in the collectives", kRanks, ranks.rows)};
-                  })};
+  return {holding(
+      recordOf("communication", "the sums of the table of collectives", kSums,
+               Sums{communication, ranks}),
+      [&](std::size_t) {
+        return std::vector{
+            tableOf("collectives", "collectives by kernel and communicator, most exposed first",
+                    kCollectives, communication.collectives),
+            tableOf("ranks", "each rank's part in the collectives", kRanks, ranks.rows)};
+      })};
 }
 
 Lines notes(const Analysis& analysis) {
@@ -109,7 +123,8 @@ Lines notes(const Analysis& analysis) {
 
 std::string ranksLine(const RankStats& ranks) {
   return fmt::format(
-      " {} of {} ranks matched{}: {} of the time in them is waiting for the last rank; compute differs by {}",
+      " {} of {} ranks matched{}: {} of the time in them is waiting for the last rank; compute "
+      "differs by {}",
       prof::countText(ranks.matched, "collective"), ranks.rows.size(),
       ranks.unmatched > 0 ? fmt::format(" ({} not)", prof::countText(ranks.unmatched, "call")) : "",
       prof::shareText(ranks.waitShare()), prof::shareText(ranks.imbalance));
@@ -125,12 +140,17 @@ TextTable rankTable(const RankStats& ranks) {
                    {"computes", TextColumn::Kind::Figure, 1}});
   for (const RankRow& row : ranks.rows) {
     table.add({std::to_string(row.rank), oneLine(row.device), prof::timeText(row.waitNs),
-               prof::timeText(row.transferNs), fmt::format("{}×", row.last), prof::timeText(row.heldUpNs),
-               prof::timeText(row.computeNs)});
-    if (row.waitRecordingNs + row.transferRecordingNs + row.heldUpRecordingNs + row.computeRecordingNs == 0) continue;
+               prof::timeText(row.transferNs), fmt::format("{}×", row.last),
+               prof::timeText(row.heldUpNs), prof::timeText(row.computeNs)});
+    if (row.waitRecordingNs + row.transferRecordingNs + row.heldUpRecordingNs +
+            row.computeRecordingNs ==
+        0)
+      continue;
     // Below the figures, as a line has no room for both.
-    table.add({"", "", humanBand(row.waitRecordingNs, row.waitNs), humanBand(row.transferRecordingNs, row.transferNs),
-               "", humanBand(row.heldUpRecordingNs, row.heldUpNs), humanBand(row.computeRecordingNs, row.computeNs)});
+    table.add({"", "", humanBand(row.waitRecordingNs, row.waitNs),
+               humanBand(row.transferRecordingNs, row.transferNs), "",
+               humanBand(row.heldUpRecordingNs, row.heldUpNs),
+               humanBand(row.computeRecordingNs, row.computeNs)});
   }
   return table;
 }
@@ -161,11 +181,11 @@ TextTable collectiveTable(const CommunicationStats& comm, int width, int rows) {
     const CollectiveRow& row = comm.collectives[i];
     // Where it is not known how large the whole buffer is, what a rank puts in.
     const bool hasAlgorithm = row.algorithmBytes > 0;
-    const std::string speed =
-        rateOf(double(hasAlgorithm ? row.algorithmBytes : row.bytes), hasAlgorithm ? row.algorithmNs : row.bytesNs);
+    const std::string speed = rateOf(double(hasAlgorithm ? row.algorithmBytes : row.bytes),
+                                     hasAlgorithm ? row.algorithmNs : row.bytesNs);
     table.add({collectiveName(row, std::max(24, width - kFigures)), std::to_string(row.count),
-               prof::timeText(row.totalNs), humanBand(row.recordingNs, row.totalNs), prof::timeText(row.exposedNs),
-               speed, rateOf(row.busBytes, row.busNs)});
+               prof::timeText(row.totalNs), humanBand(row.recordingNs, row.totalNs),
+               prof::timeText(row.exposedNs), speed, rateOf(row.busBytes, row.busNs)});
   }
   return table;
 }

@@ -24,12 +24,14 @@ struct Line {
 const Column<Line> kColumns[]{
     {{"kind", "from and to", ColumnKind::Text, "`host to device`, …"},
      [](const Line& line) -> TableCell { return std::string(line.kind); }},
-    {{"count", "count", ColumnKind::Count, "copies"}, [](const Line& line) -> TableCell { return line.row->count; }},
+    {{"count", "count", ColumnKind::Count, "copies"},
+     [](const Line& line) -> TableCell { return line.row->count; }},
     {{"bytes", "bytes", ColumnKind::Bytes, "all of them together"},
      [](const Line& line) -> TableCell { return line.row->bytes; }},
     {{"total_ns", "total", ColumnKind::Time, "all of them together"},
      [](const Line& line) -> TableCell { return line.row->ns; }},
-    {{"recording_ns", "±", ColumnKind::Band, "what recording may have added to `total_ns`", "total_ns"},
+    {{"recording_ns", "±", ColumnKind::Band, "what recording may have added to `total_ns`",
+      "total_ns"},
      [](const Line& line) -> TableCell { return line.row->recordingNs; }},
     {{"bytes_per_second", "rate", ColumnKind::Rate, "`bytes` over `total_ns`"},
      [](const Line& line) -> TableCell {

@@ -15,7 +15,8 @@ namespace lacuna::analyzer::sections {
 namespace of_findings {
 namespace {
 
-void writeFinding(TextPage& page, const Analysis& analysis, std::size_t number, const Finding& finding) {
+void writeFinding(TextPage& page, const Analysis& analysis, std::size_t number,
+                  const Finding& finding) {
   constexpr int kFront = 11;
   const bool fault = finding.kind == FindingKind::Fault;
   const std::string tag = page.styled(fault ? "fault" : "could", fault ? "1;31" : "36");
@@ -23,7 +24,8 @@ void writeFinding(TextPage& page, const Analysis& analysis, std::size_t number, 
   const std::string heading = oneLine(finding.title);
   page.wrappedBehind(fmt::format(" {:>2} {}  ", number, tag), kFront,
                      band.empty() ? heading : fmt::format("{} ({})", heading, band));
-  const std::string fix = finding.knob.empty() ? finding.advice : finding.knob + ": " + finding.advice;
+  const std::string fix =
+      finding.knob.empty() ? finding.advice : finding.knob + ": " + finding.advice;
   page.wrapped("fix   " + oneLine(fix), kFront, kFront + 6);
   const std::string factors = gainFactors(analysis, finding);
   page.wrapped("gain  " + describeGain(finding, analysis.steps.all.empty() ? "in all" : "a step") +
@@ -37,8 +39,8 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   for (std::size_t i = 0; i < analysis.of<Findings>().size() && static_cast<int>(i) < rows; ++i)
     writeFinding(page, analysis, i + 1, analysis.of<Findings>()[i]);
   if (static_cast<int>(analysis.of<Findings>().size()) > rows) {
-    page.line(
-        fmt::format("    and {} more: --section findings", static_cast<int>(analysis.of<Findings>().size()) - rows));
+    page.line(fmt::format("    and {} more: --section findings",
+                          static_cast<int>(analysis.of<Findings>().size()) - rows));
   }
 }
 
@@ -77,18 +79,23 @@ const Column<Found> kColumns[]{
     {{"title", "finding", ColumnKind::Text, "one line: what costs how much"}, kOf<&Finding::title>},
     {{"cost_ns_per_step", "cost", ColumnKind::Time, "a step; 0 where the cost is not time"},
      kOf<&Finding::costNsPerStep>},
-    {{"recording_ns_per_step", "±", ColumnKind::Band, "what of the cost recording may be", "cost_ns_per_step"},
+    {{"recording_ns_per_step", "±", ColumnKind::Band, "what of the cost recording may be",
+      "cost_ns_per_step"},
      kOf<&Finding::recordingNsPerStep>},
     {{"predicted_gain_ns_per_step", "gain", ColumnKind::Time, "what the fix is predicted to gain"},
      kOf<&Finding::predictedGainNsPerStep>},
     {{"gain_low_ns_per_step", "", ColumnKind::Time, "the lower end of the prediction's interval"},
      kOf<&Finding::gainLowNsPerStep>},
-    {{"gain_high_ns_per_step", "", ColumnKind::Time, "the upper end"}, kOf<&Finding::gainHighNsPerStep>},
+    {{"gain_high_ns_per_step", "", ColumnKind::Time, "the upper end"},
+     kOf<&Finding::gainHighNsPerStep>},
     {{"base_ns_per_step", "", ColumnKind::Time,
       "the step that the gain is taken from, as `whatif` prints it; 0 without a replay"},
      kOf<&Finding::baseNsPerStep>},
-    {{"predicted_gain_share", "", ColumnKind::Share, "the gain as a share of a step that nobody records"},
-     [](const Found& row) -> TableCell { return row.finding.unrecordedShare(row.finding.predictedGainNsPerStep); }},
+    {{"predicted_gain_share", "", ColumnKind::Share,
+      "the gain as a share of a step that nobody records"},
+     [](const Found& row) -> TableCell {
+       return row.finding.unrecordedShare(row.finding.predictedGainNsPerStep);
+     }},
     {{"gain_low_share", "", ColumnKind::Share,
       "the least that a gain measured without a recorder should be; below 0: a loss"},
      [](const Found& row) -> TableCell { return row.finding.measuredInterval().low; }},
@@ -99,19 +106,25 @@ const Column<Found> kColumns[]{
      kOf<&Finding::accountedNsPerStep>},
     {{"gain_basis", "", ColumnKind::Text,
       "how the gain was found: `replay`, `upper_bound`, `trace`, `bytes` or `none`"},
-     [](const Found& row) -> TableCell { return std::string(gainBasisName(row.finding.gainBasis)); }},
-    {{"gain_factors", "", ColumnKind::Text, "where the factors on kernels come from that a replay rests on"},
+     [](const Found& row) -> TableCell {
+       return std::string(gainBasisName(row.finding.gainBasis));
+     }},
+    {{"gain_factors", "", ColumnKind::Text,
+      "where the factors on kernels come from that a replay rests on"},
      [](const Found& row) -> TableCell { return gainFactors(row.analysis, row.finding); }},
     {{"predicted_gain_bytes", "frees", ColumnKind::Bytes, "of memory, with `bytes`; else 0"},
      kOf<&Finding::predictedGainBytes>},
-    {{"not_predicted", "", ColumnKind::Text, "with `none`: why; else empty"}, kOf<&Finding::notPredicted>},
+    {{"not_predicted", "", ColumnKind::Text, "with `none`: why; else empty"},
+     kOf<&Finding::notPredicted>},
     {{"samples_per_second", "", ColumnKind::Number,
       "with `small-batch`, where the program announces its batch; else 0"},
      kOf<&Finding::samplesPerSecond>},
     {{"predicted_samples_per_second", "", ColumnKind::Number, "the same with the change"},
      kOf<&Finding::predictedSamplesPerSecond>},
-    {{"confidence", "confidence", ColumnKind::Share, "how sure the finding is"}, kOf<&Finding::confidence>},
-    {{"knob", "change", ColumnKind::Text, "the change for `whatif` and `tune`; empty where only code helps"},
+    {{"confidence", "confidence", ColumnKind::Share, "how sure the finding is"},
+     kOf<&Finding::confidence>},
+    {{"knob", "change", ColumnKind::Text,
+      "the change for `whatif` and `tune`; empty where only code helps"},
      kOf<&Finding::knob>},
     {{"advice", "fix", ColumnKind::Text, "what to do"}, kOf<&Finding::advice>},
     {{"count", "times", ColumnKind::Count, "how often in the window"}, kOf<&Finding::count>},
@@ -131,10 +144,14 @@ const Column<Owned> kEvidence[]{
      [](const Owned& row) -> TableCell { return row.evidence.endNs; }},
     {{"what", "", ColumnKind::Text, "there is to see"},
      [](const Owned& row) -> TableCell { return row.evidence.what; }},
-    {{"device", "", ColumnKind::Text, "as in `devices[]`; empty: not known"}, kValueOf<&Owned::device>},
-    {{"queue", "", ColumnKind::Text, "as in `devices[]`; empty: not known"}, kValueOf<&Owned::queue>},
-    {{"process", "", ColumnKind::Count, "the operating system's number; 0: not known"}, kValueOf<&Owned::process>},
-    {{"thread", "", ColumnKind::Count, "the operating system's number; 0: not known"}, kValueOf<&Owned::thread>},
+    {{"device", "", ColumnKind::Text, "as in `devices[]`; empty: not known"},
+     kValueOf<&Owned::device>},
+    {{"queue", "", ColumnKind::Text, "as in `devices[]`; empty: not known"},
+     kValueOf<&Owned::queue>},
+    {{"process", "", ColumnKind::Count, "the operating system's number; 0: not known"},
+     kValueOf<&Owned::process>},
+    {{"thread", "", ColumnKind::Count, "the operating system's number; 0: not known"},
+     kValueOf<&Owned::thread>},
 };
 
 Owned ownerOf(const Analysis& analysis, const Evidence& evidence) {
@@ -164,8 +181,9 @@ std::vector<Table> insideFinding(const Analysis& analysis, const Finding& findin
 std::vector<Table> tables(const Analysis& analysis) {
   std::vector<Found> rows;
   for (const Finding& finding : analysis.of<Findings>()) rows.push_back({analysis, finding});
-  return {holding(tableOf("findings", "faults before opportunities, costliest first", kColumns, rows),
-                  [&](std::size_t row) { return insideFinding(analysis, analysis.of<Findings>()[row]); })};
+  return {holding(
+      tableOf("findings", "faults before opportunities, costliest first", kColumns, rows),
+      [&](std::size_t row) { return insideFinding(analysis, analysis.of<Findings>()[row]); })};
 }
 
 void html(HtmlPage& page, const Analysis& analysis) {
@@ -178,13 +196,16 @@ void html(HtmlPage& page, const Analysis& analysis) {
   for (const Finding& finding : analysis.of<Findings>()) {
     const bool fault = finding.kind == FindingKind::Fault;
     const std::string band = humanBand(finding.recordingNsPerStep, finding.costNsPerStep);
-    const std::string title = band.empty() ? finding.title : fmt::format("{} ({})", finding.title, band);
-    page.markup(fmt::format("<div class=\"card{}\"><div class=\"tag\">{}</div><h3>{}</h3><p>{}{}</p>",
-                            fault ? " fault" : "", fault ? "fault" : "opportunity", xmlText(title),
-                            finding.knob.empty() ? "" : fmt::format("<code>{}</code> ", xmlText(finding.knob)),
-                            xmlText(finding.advice)));
-    page.markup(fmt::format("<p class=\"dim\">gain: {}</p></div>\n",
-                            xmlText(describeGain(finding, analysis.steps.all.empty() ? "in all" : "a step"))));
+    const std::string title =
+        band.empty() ? finding.title : fmt::format("{} ({})", finding.title, band);
+    page.markup(fmt::format(
+        "<div class=\"card{}\"><div class=\"tag\">{}</div><h3>{}</h3><p>{}{}</p>",
+        fault ? " fault" : "", fault ? "fault" : "opportunity", xmlText(title),
+        finding.knob.empty() ? "" : fmt::format("<code>{}</code> ", xmlText(finding.knob)),
+        xmlText(finding.advice)));
+    page.markup(fmt::format(
+        "<p class=\"dim\">gain: {}</p></div>\n",
+        xmlText(describeGain(finding, analysis.steps.all.empty() ? "in all" : "a step"))));
   }
 }
 

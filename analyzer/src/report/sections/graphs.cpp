@@ -17,15 +17,21 @@ namespace {
 
 const Column<ReplayedGraph> kGraphs[]{
     {{"graph", "graph", ColumnKind::Text, "the driver's number of it; empty: not recorded"},
-     [](const ReplayedGraph& row) -> TableCell { return row.id == 0 ? std::string() : fmt::format("{}", row.id); }},
-    {{"nodes", "nodes", ColumnKind::Count, "kernels, copies and memsets of a whole replay; 0: not known"},
+     [](const ReplayedGraph& row) -> TableCell {
+       return row.id == 0 ? std::string() : fmt::format("{}", row.id);
+     }},
+    {{"nodes", "nodes", ColumnKind::Count,
+      "kernels, copies and memsets of a whole replay; 0: not known"},
      kValueOf<&ReplayedGraph::nodes>},
-    {{"replays", "replays", ColumnKind::Count, "launches of it"}, kValueOf<&ReplayedGraph::replays>},
+    {{"replays", "replays", ColumnKind::Count, "launches of it"},
+     kValueOf<&ReplayedGraph::replays>},
     {{"under_recorded", "lacking", ColumnKind::Count, "replays that lack work in the trace"},
      kValueOf<&ReplayedGraph::underRecorded>},
-    {{"cut", "cut", ColumnKind::Count, "replays that the begin or the end of the recording cuts off"},
+    {{"cut", "cut", ColumnKind::Count,
+      "replays that the begin or the end of the recording cuts off"},
      kValueOf<&ReplayedGraph::cut>},
-    {{"missing", "missing", ColumnKind::Count, "kernels, copies and memsets that under-recorded replays lack"},
+    {{"missing", "missing", ColumnKind::Count,
+      "kernels, copies and memsets that under-recorded replays lack"},
      kValueOf<&ReplayedGraph::missing>},
 };
 
@@ -39,14 +45,17 @@ const Column<Totals> kTotals[]{
     {{"replays", "", ColumnKind::Count, "launches of graphs"}, kValueOf<&Totals::replays>},
     {{"under_recorded", "", ColumnKind::Count, "launches whose work the trace lacks in part"},
      kValueOf<&Totals::underRecorded>},
-    {{"cut", "", ColumnKind::Count, "that the begin or the end of the recording cuts off"}, kValueOf<&Totals::cut>},
+    {{"cut", "", ColumnKind::Count, "that the begin or the end of the recording cuts off"},
+     kValueOf<&Totals::cut>},
     {{"missing", "", ColumnKind::Count,
-      "kernels, copies and memsets that under-recorded replays lack; of a graph that is not known, 1 a replay"},
+      "kernels, copies and memsets that under-recorded replays lack; of a graph that is not known, "
+      "1 a replay"},
      kValueOf<&Totals::missing>},
     {{"unknown_ns", "", ColumnKind::Time,
       "in which missing work may have run and no device worked; a part of the ledger's `unknown`"},
      kValueOf<&Totals::unknownNs>},
-    {{"unknown_share", "", ColumnKind::Share, "that time's part of the ledger"}, kValueOf<&Totals::unknownShare>},
+    {{"unknown_share", "", ColumnKind::Share, "that time's part of the ledger"},
+     kValueOf<&Totals::unknownShare>},
 };
 
 Totals totalsOf(const Analysis& analysis) {
@@ -57,8 +66,8 @@ Totals totalsOf(const Analysis& analysis) {
                 .missing = replays.missing(),
                 .unknownNs = analysis.of<UnknownPlaces>().unrecordedNs};
   for (const ReplayedGraph& graph : replays.graphs) totals.cut += graph.cut;
-  totals.unknownShare =
-      ratio(static_cast<double>(totals.unknownNs), static_cast<double>(analysis.ledgers.run.totalNs()));
+  totals.unknownShare = ratio(static_cast<double>(totals.unknownNs),
+                              static_cast<double>(analysis.ledgers.run.totalNs()));
   return totals;
 }
 
@@ -67,11 +76,14 @@ std::vector<Table> tables(const Analysis& analysis) {
   for (const ReplayedGraph& graph : analysis.of<GraphReplays>().graphs) {
     if (graph.replays > 0) graphs.push_back(graph);
   }
-  std::ranges::stable_sort(graphs, std::ranges::greater(),
-                           [](const ReplayedGraph& graph) { return std::pair(graph.missing, graph.replays); });
-  return {recordOf("graph_replays", "replays of CUDA or HIP graphs, and what of them is missing in the trace", kTotals,
-                   totalsOf(analysis)),
-          tableOf("graphs", "graphs that were replayed; those that lack most first", kGraphs, graphs)};
+  std::ranges::stable_sort(graphs, std::ranges::greater(), [](const ReplayedGraph& graph) {
+    return std::pair(graph.missing, graph.replays);
+  });
+  return {
+      recordOf("graph_replays",
+               "replays of CUDA or HIP graphs, and what of them is missing in the trace", kTotals,
+               totalsOf(analysis)),
+      tableOf("graphs", "graphs that were replayed; those that lack most first", kGraphs, graphs)};
 }
 
 Lines notes(const Analysis& analysis) {

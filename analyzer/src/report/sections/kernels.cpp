@@ -22,11 +22,14 @@ struct Line {
 };
 
 const Column<Line> kColumns[]{
-    {{"name", "kernel", ColumnKind::Name, "the kernel"}, [](const Line& line) -> TableCell { return line.row->name; }},
-    {{"count", "count", ColumnKind::Count, "launches"}, [](const Line& line) -> TableCell { return line.row->count; }},
+    {{"name", "kernel", ColumnKind::Name, "the kernel"},
+     [](const Line& line) -> TableCell { return line.row->name; }},
+    {{"count", "count", ColumnKind::Count, "launches"},
+     [](const Line& line) -> TableCell { return line.row->count; }},
     {{"total_ns", "total", ColumnKind::Time, "all of them together"},
      [](const Line& line) -> TableCell { return line.row->totalNs; }},
-    {{"recording_ns", "±", ColumnKind::Band, "what recording may have added to `total_ns`", "total_ns"},
+    {{"recording_ns", "±", ColumnKind::Band, "what recording may have added to `total_ns`",
+      "total_ns"},
      [](const Line& line) -> TableCell { return line.row->recordingNs; }},
     {{"share", "share", ColumnKind::Share, "of the time of all kernels"},
      [](const Line& line) -> TableCell { return line.share; }},
@@ -61,9 +64,10 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
                    {"mean", TextColumn::Kind::Figure, 1}});
   for (std::size_t i = 0; i < kernels.size() && static_cast<int>(i) < rows; ++i) {
     const KernelRow& row = kernels[i];
-    table.add(
-        {row.name, std::to_string(row.count), prof::timeText(row.totalNs), humanBand(row.recordingNs, row.totalNs),
-         prof::shareText(static_cast<double>(row.totalNs) / static_cast<double>(total)), prof::timeText(row.meanNs())});
+    table.add({row.name, std::to_string(row.count), prof::timeText(row.totalNs),
+               humanBand(row.recordingNs, row.totalNs),
+               prof::shareText(static_cast<double>(row.totalNs) / static_cast<double>(total)),
+               prof::timeText(row.meanNs())});
   }
   page.table(table);
 }

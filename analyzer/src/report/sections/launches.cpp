@@ -41,14 +41,17 @@ const Column<Queue> kColumns[]{
      [](const Queue& queue) -> TableCell { return queue.row->spanNs; }},
     {{"waiting_ns", "any waits", ColumnKind::Time, "while any launch waited"},
      [](const Queue& queue) -> TableCell { return queue.row->waitingNs; }},
-    {{"full_ns", "1024 wait", ColumnKind::Time, "while 1024 or more waited, which fills a CUDA stream"},
+    {{"full_ns", "1024 wait", ColumnKind::Time,
+      "while 1024 or more waited, which fills a CUDA stream"},
      [](const Queue& queue) -> TableCell { return queue.row->fullNs; }},
 };
 
 Lines notes(const Analysis& analysis) {
   const LaunchStats& stats = analysis.of<LaunchStats>();
   if (stats.launches == 0) return {" no launch could be joined to device work"};
-  const auto share = [&](std::uint64_t count) { return prof::shareText(ratio(double(count), double(stats.launches))); };
+  const auto share = [&](std::uint64_t count) {
+    return prof::shareText(ratio(double(count), double(stats.launches)));
+  };
   const Ledger step = analysis.meanStepLedger();
   return {
       fmt::format(
@@ -56,16 +59,21 @@ Lines notes(const Analysis& analysis) {
           prof::countText(stats.launches, "launch", "launches"),
           analysis.steps.all.empty()
               ? std::string()
-              : fmt::format(", {} a step", stats.stepLaunches / static_cast<std::uint64_t>(analysis.stepCount() *
-                                                                                           analysis.processCount())),
-          prof::timeText(stats.medianCallNs), bandInBrackets(stats.callRecordingNs, stats.medianCallNs),
-          prof::timeText(stats.medianDelayNs), bandInBrackets(stats.delayRecordingNs, stats.medianDelayNs)),
-      fmt::format(" {} found an empty queue, {} launched work shorter than the call; {:.1f} in the queue on average",
+              : fmt::format(", {} a step", stats.stepLaunches /
+                                               static_cast<std::uint64_t>(analysis.stepCount() *
+                                                                          analysis.processCount())),
+          prof::timeText(stats.medianCallNs),
+          bandInBrackets(stats.callRecordingNs, stats.medianCallNs),
+          prof::timeText(stats.medianDelayNs),
+          bandInBrackets(stats.delayRecordingNs, stats.medianDelayNs)),
+      fmt::format(" {} found an empty queue, {} launched work shorter than the call; {:.1f} in the "
+                  "queue on average",
                   share(stats.foundQueueEmpty), share(stats.shorterThanCall), stats.meanQueueDepth),
-      fmt::format(" launch-bound: the device waits {} {}{} for launches ({} of it)",
-                  prof::timeText(step[Cause::Launch]), perStep(analysis),
-                  bandInBrackets(analysis.meanStepBands()[Cause::Launch], step[Cause::Launch]),
-                  prof::shareText(ratio(double(step[Cause::Launch]), double(analysis.meanStepNs()))))};
+      fmt::format(
+          " launch-bound: the device waits {} {}{} for launches ({} of it)",
+          prof::timeText(step[Cause::Launch]), perStep(analysis),
+          bandInBrackets(analysis.meanStepBands()[Cause::Launch], step[Cause::Launch]),
+          prof::shareText(ratio(double(step[Cause::Launch]), double(analysis.meanStepNs()))))};
 }
 
 /// The queues whose work waited longest.
@@ -83,47 +91,63 @@ void writeQueueLengths(TextPage& page, const Analysis& analysis, int rows) {
   for (std::size_t i = 0; i < listed; ++i) {
     const QueueLength& row = *order[i];
     const QueuePlace place = placeOf(analysis, row.queue);
-    const auto ofSpan = [&](std::int64_t ns) { return prof::shareText(ratio(double(ns), double(row.spanNs))); };
+    const auto ofSpan = [&](std::int64_t ns) {
+      return prof::shareText(ratio(double(ns), double(row.spanNs)));
+    };
     table.add({fmt::format("{} {}", place.device, place.queue), std::to_string(row.work),
-               fmt::format("{:.2f}", row.mean()), std::to_string(row.most), ofSpan(row.waitingNs), ofSpan(row.fullNs)});
+               fmt::format("{:.2f}", row.mean()), std::to_string(row.most), ofSpan(row.waitingNs),
+               ofSpan(row.fullNs)});
   }
   page.table(table);
   page.more(order.size() - listed);
 }
 
 const Column<LaunchStats> kLaunches[]{
-    {{"count", "", ColumnKind::Count, "launches whose work is in the trace"}, kValueOf<&LaunchStats::launches>},
-    {{"median_call_ns", "", ColumnKind::Time, "how long the call takes"}, kValueOf<&LaunchStats::medianCallNs>},
-    {{"call_recording_ns", "", ColumnKind::Time, "what recording may have added to `median_call_ns`"},
+    {{"count", "", ColumnKind::Count, "launches whose work is in the trace"},
+     kValueOf<&LaunchStats::launches>},
+    {{"median_call_ns", "", ColumnKind::Time, "how long the call takes"},
+     kValueOf<&LaunchStats::medianCallNs>},
+    {{"call_recording_ns", "", ColumnKind::Time,
+      "what recording may have added to `median_call_ns`"},
      kValueOf<&LaunchStats::callRecordingNs>},
     {{"median_delay_ns", "", ColumnKind::Time, "from the end of the call to the begin of its work"},
      kValueOf<&LaunchStats::medianDelayNs>},
-    {{"delay_recording_ns", "", ColumnKind::Time, "what recording may have added to `median_delay_ns`"},
+    {{"delay_recording_ns", "", ColumnKind::Time,
+      "what recording may have added to `median_delay_ns`"},
      kValueOf<&LaunchStats::delayRecordingNs>},
-    {{"shorter_than_call", "", ColumnKind::Count, "device work that is shorter than its launch call"},
+    {{"shorter_than_call", "", ColumnKind::Count,
+      "device work that is shorter than its launch call"},
      kValueOf<&LaunchStats::shorterThanCall>},
-    {{"found_queue_empty", "", ColumnKind::Count, "launches when nothing ran or waited on the queue"},
+    {{"found_queue_empty", "", ColumnKind::Count,
+      "launches when nothing ran or waited on the queue"},
      kValueOf<&LaunchStats::foundQueueEmpty>},
-    {{"in_place", "", ColumnKind::Count, "executed by the thread that launches, as a CPU's operators are"},
+    {{"in_place", "", ColumnKind::Count,
+      "executed by the thread that launches, as a CPU's operators are"},
      kValueOf<&LaunchStats::inPlace>},
-    {{"mean_queue_depth", "", ColumnKind::Number, "work launched and not finished, as each launch finds it"},
+    {{"mean_queue_depth", "", ColumnKind::Number,
+      "work launched and not finished, as each launch finds it"},
      kValueOf<&LaunchStats::meanQueueDepth>},
-    {{"unmatched", "", ColumnKind::Count, "device work without a recorded launch"}, kValueOf<&LaunchStats::unmatched>},
+    {{"unmatched", "", ColumnKind::Count, "device work without a recorded launch"},
+     kValueOf<&LaunchStats::unmatched>},
 };
 
 const Column<QueueLengthPoint> kCurve[]{
-    {{"time_ns", "", ColumnKind::Time, "from here to the next row"}, kValueOf<&QueueLengthPoint::timeNs>},
-    {{"max", "", ColumnKind::Count, "launches that waited at once"}, kValueOf<&QueueLengthPoint::most>},
+    {{"time_ns", "", ColumnKind::Time, "from here to the next row"},
+     kValueOf<&QueueLengthPoint::timeNs>},
+    {{"max", "", ColumnKind::Count, "launches that waited at once"},
+     kValueOf<&QueueLengthPoint::most>},
 };
 
 std::vector<Table> tables(const Analysis& analysis) {
   std::vector<Queue> queues;
-  for (const QueueLength& row : analysis.of<QueueLengths>()) queues.push_back({&row, placeOf(analysis, row.queue)});
-  return {
-      recordOf("launches", "the calls that launch work", kLaunches, analysis.of<LaunchStats>()),
-      holding(tableOf("queue_lengths", "launches that wait in each queue", kColumns, queues), [&](std::size_t row) {
-        return std::vector{tableOf("curve", "the length over time", kCurve, analysis.of<QueueLengths>()[row].curve)};
-      })};
+  for (const QueueLength& row : analysis.of<QueueLengths>())
+    queues.push_back({&row, placeOf(analysis, row.queue)});
+  return {recordOf("launches", "the calls that launch work", kLaunches, analysis.of<LaunchStats>()),
+          holding(tableOf("queue_lengths", "launches that wait in each queue", kColumns, queues),
+                  [&](std::size_t row) {
+                    return std::vector{tableOf("curve", "the length over time", kCurve,
+                                               analysis.of<QueueLengths>()[row].curve)};
+                  })};
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {

@@ -48,14 +48,17 @@ const Column<Bottleneck> kBoundBy[]{
 };
 
 const Column<StretchesWithoutDevices> kWindow[]{
-    {{"before_ns", "", ColumnKind::Time, "from the begin of the window to the first work of any device"},
+    {{"before_ns", "", ColumnKind::Time,
+      "from the begin of the window to the first work of any device"},
      [](const StretchesWithoutDevices& row) -> TableCell { return row.before.ns; }},
     {{"before_longest", "", ColumnKind::Name,
-      "the innermost call or range that the host spent half of it in, else the longest; empty: none recorded"},
+      "the innermost call or range that the host spent half of it in, else the longest; empty: "
+      "none recorded"},
      [](const StretchesWithoutDevices& row) -> TableCell { return row.before.longest; }},
     {{"before_longest_ns", "", ColumnKind::Time, "of that call or range, within it"},
      [](const StretchesWithoutDevices& row) -> TableCell { return row.before.longestNs; }},
-    {{"after_ns", "", ColumnKind::Time, "from the last work of any device to the end of the window"},
+    {{"after_ns", "", ColumnKind::Time,
+      "from the last work of any device to the end of the window"},
      [](const StretchesWithoutDevices& row) -> TableCell { return row.after.ns; }},
     {{"after_longest", "", ColumnKind::Name, "as `before_longest`"},
      [](const StretchesWithoutDevices& row) -> TableCell { return row.after.longest; }},
@@ -64,17 +67,22 @@ const Column<StretchesWithoutDevices> kWindow[]{
 };
 
 const Column<UnknownPlaces> kUnknown[]{
-    {{"before_steps_ns", "", ColumnKind::Time, "0 without steps"}, kValueOf<&UnknownPlaces::beforeNs>},
+    {{"before_steps_ns", "", ColumnKind::Time, "0 without steps"},
+     kValueOf<&UnknownPlaces::beforeNs>},
     {{"in_steps_ns", "", ColumnKind::Time, "0 without steps"}, kValueOf<&UnknownPlaces::inStepsNs>},
-    {{"between_steps_ns", "", ColumnKind::Time, "0 without steps"}, kValueOf<&UnknownPlaces::betweenNs>},
-    {{"after_steps_ns", "", ColumnKind::Time, "0 without steps"}, kValueOf<&UnknownPlaces::behindNs>},
+    {{"between_steps_ns", "", ColumnKind::Time, "0 without steps"},
+     kValueOf<&UnknownPlaces::betweenNs>},
+    {{"after_steps_ns", "", ColumnKind::Time, "0 without steps"},
+     kValueOf<&UnknownPlaces::behindNs>},
     {{"graph_replays_ns", "", ColumnKind::Time,
       "of all, where graph replays may have run whose work the trace lacks; with steps or without"},
      kValueOf<&UnknownPlaces::unrecordedNs>},
     {{"host_ran_before", "", ColumnKind::Share,
-      "that the thread of the steps ran, from the first device work to the first step; -1: not recorded"},
+      "that the thread of the steps ran, from the first device work to the first step; -1: not "
+      "recorded"},
      kValueOf<&UnknownPlaces::ranShare>},
-    {{"host_waited_before", "", ColumnKind::Share, "that it waited for a core in that time; -1: not recorded"},
+    {{"host_waited_before", "", ColumnKind::Share,
+      "that it waited for a core in that time; -1: not recorded"},
      kValueOf<&UnknownPlaces::waitedShare>},
 };
 
@@ -100,28 +108,32 @@ std::string bottleneckLine(const Analysis& analysis) {
                           prof::shareText(part.share), tierName(part.tier));
   }
   return fmt::format("bound by: {} ({} of {}){}", boundWords(bottleneck.by),
-                     prof::shareText(bottleneck[bottleneck.by].share), analysis.steps.all.empty() ? "all" : "a step",
-                     others);
+                     prof::shareText(bottleneck[bottleneck.by].share),
+                     analysis.steps.all.empty() ? "all" : "a step", others);
 }
 
 std::string ledgerWindowLine(const Analysis& analysis) {
   if (analysis.devices.empty()) return {};
   const std::string total = prof::timeText(analysis.ledgers.run.totalNs());
-  std::string out = analysis.devices.size() == 1
-                        ? fmt::format("of {} between the first and the last device work", total)
-                        : fmt::format("of {} of {} devices, between the first and the last work of each", total,
-                                      analysis.devices.size());
+  std::string out =
+      analysis.devices.size() == 1
+          ? fmt::format("of {} between the first and the last device work", total)
+          : fmt::format("of {} of {} devices, between the first and the last work of each", total,
+                        analysis.devices.size());
   if (showsPlainSteps(analysis)) out += ", without the plain steps";
-  for (const auto& [stretch, where] : {std::pair(&analysis.of<StretchesWithoutDevices>().before, "before"),
-                                       std::pair(&analysis.of<StretchesWithoutDevices>().after, "after")}) {
-    if (100 * stretch->ns < analysis.window.endNs - analysis.window.startNs || stretch->ns == 0) continue;
+  for (const auto& [stretch, where] :
+       {std::pair(&analysis.of<StretchesWithoutDevices>().before, "before"),
+        std::pair(&analysis.of<StretchesWithoutDevices>().after, "after")}) {
+    if (100 * stretch->ns < analysis.window.endNs - analysis.window.startNs || stretch->ns == 0)
+      continue;
     out += fmt::format("; {} {} it, ", prof::timeText(stretch->ns), where);
     const std::string name = shortened(withoutScopes(stretch->longest), kHostNameWidth);
     if (name.empty() || stretch->isHardlyKnown()) {
       out += "with hardly anything recorded";
     } else {
       out += stretch->isMostly() ? fmt::format("mostly {} on the host", name)
-                                 : fmt::format("{} of it in {} on the host", prof::timeText(stretch->longestNs), name);
+                                 : fmt::format("{} of it in {} on the host",
+                                               prof::timeText(stretch->longestNs), name);
     }
   }
   return out;
@@ -136,9 +148,10 @@ std::string setUpLines(const PythonLines& lines) {
   for (std::size_t i = 0; i < lines.before.size() && i < kNamed; ++i) {
     const PythonLine& line = lines.before[i];
     if (line.samples < kLeastLineSamples) break;
-    out += fmt::format("{}{} at {} in {}", out.empty() ? "" : ", ",
-                       prof::shareText(ratio(static_cast<double>(line.ns), static_cast<double>(allNs))), line.place,
-                       line.function);
+    out += fmt::format(
+        "{}{} at {} in {}", out.empty() ? "" : ", ",
+        prof::shareText(ratio(static_cast<double>(line.ns), static_cast<double>(allNs))),
+        line.place, line.function);
   }
   return out;
 }
@@ -151,8 +164,8 @@ std::string setUpWords(const UnknownPlaces& places, const PythonLines& lines) {
   for (std::size_t i = 0; i < places.libraries.size() && i < kNamed; ++i) {
     const UnknownPlaces::Library& library = places.libraries[i];
     const std::string_view path = library.path;
-    out += fmt::format("{}{:.0f} % in {}", out.empty() ? "of its CPU samples " : ", ", 100 * library.share,
-                       path.substr(path.rfind('/') + 1));
+    out += fmt::format("{}{:.0f} % in {}", out.empty() ? "of its CPU samples " : ", ",
+                       100 * library.share, path.substr(path.rfind('/') + 1));
   }
   return out.empty() ? "imports and setup record no events" : out;
 }
@@ -173,8 +186,9 @@ std::string unknownLine(const Analysis& analysis) {
       return share < 0 ? std::string() : fmt::format("{} {:.0f} %", what, 100 * share);
     };
     const std::string ran = did(places.ranShare, "the host's thread ran");
-    const std::string waited =
-        places.waitedShare < 0.01 ? "" : did(places.waitedShare, " of that time and waited for a core");
+    const std::string waited = places.waitedShare < 0.01
+                                   ? ""
+                                   : did(places.waitedShare, " of that time and waited for a core");
     out += fmt::format(" ({}{}{}{})", ran, waited, ran.empty() ? "" : "; ",
                        setUpWords(places, analysis.of<PythonLines>()));
   }
@@ -194,24 +208,28 @@ Table bottleneckTable(const Analysis& analysis) {
                   std::vector<BoundPart> parts;
                   for (std::size_t i = 0; i < kBoundCount; ++i)
                     parts.push_back({static_cast<BoundBy>(i), bottleneck.shares[i]});
-                  return std::vector{placed("parts", tableOf("bottleneck", "what takes a step", kBound, parts))};
+                  return std::vector{
+                      placed("parts", tableOf("bottleneck", "what takes a step", kBound, parts))};
                 }));
 }
 
 Table unknownTable(const UnknownPlaces& places) {
   return holding(
-      recordOf("unknown", "where the ledger's time without a cause lies", kUnknown, places), [&](std::size_t) {
+      recordOf("unknown", "where the ledger's time without a cause lies", kUnknown, places),
+      [&](std::size_t) {
         return std::vector{tableOf(
-            "libraries_before", "the libraries that the program was in before the first step, where samples show them",
+            "libraries_before",
+            "the libraries that the program was in before the first step, where samples show them",
             kLibraries, places.libraries)};
       });
 }
 
 std::vector<Table> tables(const Analysis& analysis) {
-  return {ledgerTable(analysis.ledgers.run, analysis.ledgers.bands.run),
-          recordOf("ledger_window", "the time that no ledger holds; zeros where no device did any work", kWindow,
-                   analysis.of<StretchesWithoutDevices>()),
-          unknownTable(analysis.of<UnknownPlaces>()), bottleneckTable(analysis)};
+  return {
+      ledgerTable(analysis.ledgers.run, analysis.ledgers.bands.run),
+      recordOf("ledger_window", "the time that no ledger holds; zeros where no device did any work",
+               kWindow, analysis.of<StretchesWithoutDevices>()),
+      unknownTable(analysis.of<UnknownPlaces>()), bottleneckTable(analysis)};
 }
 
 void text(TextPage& page, const Analysis& analysis, int) {
@@ -242,7 +260,8 @@ void text(TextPage& page, const Analysis& analysis, int) {
   const int timeEnd = isNarrow ? 49 : 56;
   if (!analysis.steps.all.empty() && page.width() >= timeEnd) {
     const auto [shares, times] = ledgerColumns(analysis);
-    std::string heads = fmt::format("{:>{}} {:>{}}", shares, kShareEnd, times, timeEnd - kShareEnd - 1);
+    std::string heads =
+        fmt::format("{:>{}} {:>{}}", shares, kShareEnd, times, timeEnd - kShareEnd - 1);
     if (perRow == 2 && order.size() > 1) heads = padded(heads, kRow) + heads;
     page.line(page.styled(heads, "2"));
   }
@@ -250,17 +269,19 @@ void text(TextPage& page, const Analysis& analysis, int) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Cause cause = order[i];
     const std::int64_t ns = analysis.ledgers.run[cause];
-    row += fmt::format(
-        " {} {} {:>7} {:>11}{} {:<{}}  ", page.marked(cause, page.mark(cause)), padded(causeLabel(cause), 26),
-        prof::shareText(static_cast<double>(ns) / static_cast<double>(total)), prof::timeText(step[cause]), perStep,
-        humanBand(bands[cause], step[cause]), TextPage::kBandWidth);
+    row += fmt::format(" {} {} {:>7} {:>11}{} {:<{}}  ", page.marked(cause, page.mark(cause)),
+                       padded(causeLabel(cause), 26),
+                       prof::shareText(static_cast<double>(ns) / static_cast<double>(total)),
+                       prof::timeText(step[cause]), perStep, humanBand(bands[cause], step[cause]),
+                       TextPage::kBandWidth);
     if ((i + 1) % static_cast<std::size_t>(perRow) == 0 || i + 1 == order.size()) {
       page.line(row.substr(0, row.find_last_not_of(' ') + 1));
       row.clear();
     }
   }
   page.wrapped(ledgerWindowLine(analysis), 1, 3);
-  if (const std::string unknown = unknownLine(analysis); !unknown.empty()) page.wrapped(unknown, 1, 3);
+  if (const std::string unknown = unknownLine(analysis); !unknown.empty())
+    page.wrapped(unknown, 1, 3);
   page.wrapped(bottleneckLine(analysis), 1, 3);
 }
 
@@ -273,20 +294,23 @@ void html(HtmlPage& page, const Analysis& analysis) {
   const Ledger stepBands = analysis.meanStepBands();
   if (!analysis.steps.all.empty()) {
     const auto [shares, times] = ledgerColumns(analysis);
-    page.markup(fmt::format("<div class=\"axis\">shares {} · times in {}, on average</div>", shares, times));
+    page.markup(fmt::format("<div class=\"axis\">shares {} · times in {}, on average</div>", shares,
+                            times));
   }
   page.markup("<ul class=\"legend\">");
   for (std::size_t i = 0; i < kCauseCount; ++i) {
     const std::int64_t ns = analysis.ledgers.run.ns[i];
     if (ns == 0 && static_cast<Cause>(i) != Cause::Unknown) continue;
     const std::string band = humanBand(stepBands.ns[i], step.ns[i]);
-    page.markup(fmt::format("<li><i class=\"c{}\"></i><b>{}</b><span>{}</span><span>{}{}</span>{}</li>", i,
-                            causeLabel(static_cast<Cause>(i)), prof::shareText(static_cast<double>(ns) / total),
-                            prof::timeText(step.ns[i]), analysis.steps.all.empty() ? "" : " a step",
-                            band.empty() ? "" : fmt::format("<span>{}</span>", xmlText(band))));
+    page.markup(fmt::format(
+        "<li><i class=\"c{}\"></i><b>{}</b><span>{}</span><span>{}{}</span>{}</li>", i,
+        causeLabel(static_cast<Cause>(i)), prof::shareText(static_cast<double>(ns) / total),
+        prof::timeText(step.ns[i]), analysis.steps.all.empty() ? "" : " a step",
+        band.empty() ? "" : fmt::format("<span>{}</span>", xmlText(band))));
   }
   page.markup("</ul>\n");
-  for (const std::string& line : {ledgerWindowLine(analysis), unknownLine(analysis), bottleneckLine(analysis)}) {
+  for (const std::string& line :
+       {ledgerWindowLine(analysis), unknownLine(analysis), bottleneckLine(analysis)}) {
     if (!line.empty()) page.markup(fmt::format("<div class=\"dim\">{}</div>\n", xmlText(line)));
   }
 }

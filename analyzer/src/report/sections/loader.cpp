@@ -38,22 +38,28 @@ const Column<Loader> kColumns[]{
      }},
     {{"batch_ns", "", ColumnKind::Time, "that one batch takes"},
      [](const Loader& row) -> TableCell { return row.stats.batchNs(); }},
-    {{"mean_depth", "", ColumnKind::Number, "batches that were ready, on average; -1: not recorded"},
+    {{"mean_depth", "", ColumnKind::Number,
+      "batches that were ready, on average; -1: not recorded"},
      [](const Loader& row) -> TableCell { return row.stats.meanDepth; }},
     {{"cpu_share", "", ColumnKind::Share,
       "of `busy_ns` that the workers computed, or waited for a core; -1: not recorded"},
      [](const Loader& row) -> TableCell { return row.stats.cpuShare; }},
-    {{"bound_by", "", ColumnKind::Text, "`nothing`, `reading`, `computing`, `hand-over`, `copy`, `unknown`"},
-     [](const Loader& row) -> TableCell { return std::string(loaderBoundName(row.verdict.bound)); }},
+    {{"bound_by", "", ColumnKind::Text,
+      "`nothing`, `reading`, `computing`, `hand-over`, `copy`, `unknown`"},
+     [](const Loader& row) -> TableCell {
+       return std::string(loaderBoundName(row.verdict.bound));
+     }},
     {{"workers_needed", "", ColumnKind::Count, "that would hide the wait; 0: not known"},
      [](const Loader& row) -> TableCell { return cellOf(row.verdict.workersNeeded); }},
-    {{"prefetch_needed", "", ColumnKind::Count, "batches of each worker that would hide it; 0: not known"},
+    {{"prefetch_needed", "", ColumnKind::Count,
+      "batches of each worker that would hide it; 0: not known"},
      [](const Loader& row) -> TableCell { return cellOf(row.verdict.prefetchNeeded); }},
 };
 
 template <std::size_t Stage>
-constexpr Column<LoaderStats> kStage{{kLoaderStages[Stage], "", ColumnKind::Time, "of `busy_ns`"},
-                                     [](const LoaderStats& row) -> TableCell { return row.stageNs[Stage]; }};
+constexpr Column<LoaderStats> kStage{
+    {kLoaderStages[Stage], "", ColumnKind::Time, "of `busy_ns`"},
+    [](const LoaderStats& row) -> TableCell { return row.stageNs[Stage]; }};
 const Column<LoaderStats> kStages[]{kStage<0>, kStage<1>, kStage<2>, kStage<3>};
 static_assert(std::size(kLoaderStages) == std::size(kStages));
 
@@ -62,7 +68,8 @@ std::vector<Table> tables(const Analysis& analysis) {
   const std::int64_t bandNs = analysis.meanStepBands()[Cause::LoaderWait] * analysis.stepCount();
   const Loader loader{stats, analysis.of<LoaderVerdict>(), std::min(stats.waitNs, bandNs)};
   return {holding(recordOf("loader", "the data loader", kColumns, loader), [&](std::size_t) {
-    return std::vector{placed("stages", recordOf("loader_stages", "what preparing the batches took", kStages, stats))};
+    return std::vector{placed(
+        "stages", recordOf("loader_stages", "what preparing the batches took", kStages, stats))};
   })};
 }
 
@@ -72,37 +79,47 @@ Lines notes(const Analysis& analysis) {
   if (!loader.present) return out;
   const std::string batches = prof::countText(loader.batches, "batch", "batches");
   if (2 * loader.stepWaitNs < loader.waitNs) {
-    out.push_back(fmt::format(" {}; the training thread waited {} in all, most of it outside of the marked steps",
-                              batches, prof::timeText(loader.waitNs / analysis.processCount())));
+    out.push_back(fmt::format(
+        " {}; the training thread waited {} in all, most of it outside of the marked steps",
+        batches, prof::timeText(loader.waitNs / analysis.processCount())));
   } else {
-    const std::int64_t waitNs = loader.stepWaitNs / (analysis.stepCount() * analysis.processCount());
-    out.push_back(fmt::format(" {}; the training thread waited {} {}{}", batches, prof::timeText(waitNs),
-                              perStep(analysis), bandInBrackets(analysis.meanStepBands()[Cause::LoaderWait], waitNs)));
+    const std::int64_t waitNs =
+        loader.stepWaitNs / (analysis.stepCount() * analysis.processCount());
+    out.push_back(fmt::format(" {}; the training thread waited {} {}{}", batches,
+                              prof::timeText(waitNs), perStep(analysis),
+                              bandInBrackets(analysis.meanStepBands()[Cause::LoaderWait], waitNs)));
   }
   if (!loader.workersKnown)
     out.push_back(
-        " the number of workers is unknown: the trace has the waits, but not the threads that prepare batches");
+        " the number of workers is unknown: the trace has the waits, but not the threads that "
+        "prepare batches");
   if (loader.busyNs == 0) return out;
   std::string stages;
   for (std::size_t i = 0; i < kLoaderStages.size(); ++i) {
     if (loader.stageNs[i] > 0)
-      stages += fmt::format("{}{} {}", stages.empty() ? "" : ", ", kLoaderStages[i],
-                            prof::shareText(ratio(double(loader.stageNs[i]), double(loader.busyNs))));
+      stages +=
+          fmt::format("{}{} {}", stages.empty() ? "" : ", ", kLoaderStages[i],
+                      prof::shareText(ratio(double(loader.stageNs[i]), double(loader.busyNs))));
   }
-  const std::string who = loader.workers == 0 ? "the training thread prepares them"
-                                              : fmt::format("{}, busy {}", prof::countText(loader.workers, "worker"),
-                                                            prof::shareText(loader.utilisation()));
-  out.push_back(fmt::format(" {}; a batch takes {} ({})", who, prof::timeText(loader.batchNs()), stages));
-  if (loader.meanDepth >= 0) out.push_back(fmt::format(" {:.1f} batches were ready on average", loader.meanDepth));
+  const std::string who =
+      loader.workers == 0 ? "the training thread prepares them"
+                          : fmt::format("{}, busy {}", prof::countText(loader.workers, "worker"),
+                                        prof::shareText(loader.utilisation()));
+  out.push_back(
+      fmt::format(" {}; a batch takes {} ({})", who, prof::timeText(loader.batchNs()), stages));
+  if (loader.meanDepth >= 0)
+    out.push_back(fmt::format(" {:.1f} batches were ready on average", loader.meanDepth));
   const LoaderVerdict& verdict = analysis.of<LoaderVerdict>();
   if (verdict.bound == LoaderBound::None) return out;
   // A finding that has replayed more workers knows better how many help.
-  const bool found = std::ranges::any_of(analysis.of<Findings>(),
-                                         [](const Finding& finding) { return ruleOf(finding.id).playsWorkers; });
+  const bool found = std::ranges::any_of(analysis.of<Findings>(), [](const Finding& finding) {
+    return ruleOf(finding.id).playsWorkers;
+  });
   const std::string remedy =
       found || verdict.bound == LoaderBound::HandOver || verdict.bound == LoaderBound::Copy
           ? ""
-          : fmt::format("; {} with {} each would hide it", prof::countText(verdict.workersNeeded, "worker"),
+          : fmt::format("; {} with {} each would hide it",
+                        prof::countText(verdict.workersNeeded, "worker"),
                         prof::countText(verdict.prefetchNeeded, "batch", "batches"));
   out.push_back(fmt::format(" bound by {}{}", loaderBoundName(verdict.bound), remedy));
   return out;

@@ -19,17 +19,20 @@ const Column<OperatorRow> kColumns[]{
     {{"shapes", "input shapes", ColumnKind::Name, "where the trace has them", "", true},
      kValueOf<&OperatorRow::shapes>},
     {{"calls", "calls", ColumnKind::Count, "how often it ran"}, kValueOf<&OperatorRow::count>},
-    {{"host_ns", "host", ColumnKind::Time, "on the host, inner operators included"}, kValueOf<&OperatorRow::totalNs>},
-    {{"host_recording_ns", "±", ColumnKind::Band, "what recording may have added to `host_ns`", "host_ns"},
+    {{"host_ns", "host", ColumnKind::Time, "on the host, inner operators included"},
+     kValueOf<&OperatorRow::totalNs>},
+    {{"host_recording_ns", "±", ColumnKind::Band, "what recording may have added to `host_ns`",
+      "host_ns"},
      kValueOf<&OperatorRow::recordingNs>},
     {{"host_self_ns", "host self", ColumnKind::Time, "on the host, without inner operators"},
      kValueOf<&OperatorRow::selfNs>},
-    {{"host_self_recording_ns", "±", ColumnKind::Band, "what recording may have added to `host_self_ns`",
-      "host_self_ns"},
+    {{"host_self_recording_ns", "±", ColumnKind::Band,
+      "what recording may have added to `host_self_ns`", "host_self_ns"},
      kValueOf<&OperatorRow::selfRecordingNs>},
     {{"device_ns", "device", ColumnKind::Time, "of the device work that it launched itself"},
      kValueOf<&OperatorRow::deviceNs>},
-    {{"device_recording_ns", "±", ColumnKind::Band, "what recording may have added to `device_ns`", "device_ns"},
+    {{"device_recording_ns", "±", ColumnKind::Band, "what recording may have added to `device_ns`",
+      "device_ns"},
      kValueOf<&OperatorRow::deviceRecordingNs>},
     {{"mem_bytes", "memory kept", ColumnKind::Bytes, "allocated less freed while it ran", "", true},
      kValueOf<&OperatorRow::memBytes>},
@@ -38,13 +41,16 @@ const Column<OperatorRow> kColumns[]{
 };
 
 Table namesTable(const Analysis& analysis) {
-  return tableOf("operator_names", "the same by name alone", kColumns, analysis.of<OperatorTables>().byName);
+  return tableOf("operator_names", "the same by name alone", kColumns,
+                 analysis.of<OperatorTables>().byName);
 }
 
 std::vector<Table> tables(const Analysis& analysis) {
-  return {tableOf("operators", "by name and input shapes; greatest device time first, then host time of their own",
-                  kColumns, analysis.of<OperatorTables>().byShapes),
-          namesTable(analysis)};
+  return {
+      tableOf("operators",
+              "by name and input shapes; greatest device time first, then host time of their own",
+              kColumns, analysis.of<OperatorTables>().byShapes),
+      namesTable(analysis)};
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
@@ -62,13 +68,16 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
                    {"±", TextColumn::Kind::Band},
                    {"memory", TextColumn::Kind::Figure, 3},
                    {"own memory", TextColumn::Kind::Figure, 4}});
-  const auto& all = full ? analysis.of<OperatorTables>().byShapes : analysis.of<OperatorTables>().byName;
+  const auto& all =
+      full ? analysis.of<OperatorTables>().byShapes : analysis.of<OperatorTables>().byName;
   for (std::size_t i = 0; i < all.size() && static_cast<int>(i) < rows; ++i) {
     const OperatorRow& row = all[i];
-    table.add({row.shapes.empty() ? row.name : row.name + " " + row.shapes, std::to_string(row.count),
-               prof::timeText(row.totalNs), humanBand(row.recordingNs, row.totalNs), prof::timeText(row.selfNs),
+    table.add({row.shapes.empty() ? row.name : row.name + " " + row.shapes,
+               std::to_string(row.count), prof::timeText(row.totalNs),
+               humanBand(row.recordingNs, row.totalNs), prof::timeText(row.selfNs),
                prof::timeText(row.deviceNs), humanBand(row.deviceRecordingNs, row.deviceNs),
-               withMemory ? prof::bytesText(row.memBytes) : "", withMemory ? prof::bytesText(row.selfMemBytes) : ""});
+               withMemory ? prof::bytesText(row.memBytes) : "",
+               withMemory ? prof::bytesText(row.selfMemBytes) : ""});
   }
   page.table(table);
 }

@@ -24,23 +24,33 @@ struct Row {
   const PhaseUse* use;
   const RunPhases* run;
 
-  [[nodiscard]] std::int64_t perStepNs() const { return isOfSteps(*use) ? run->perStep(use->totalNs) : 0; }
+  [[nodiscard]] std::int64_t perStepNs() const {
+    return isOfSteps(*use) ? run->perStep(use->totalNs) : 0;
+  }
 };
 
 const Column<Row> kColumns[]{
     {{"name", "phase", ColumnKind::Name,
-      "`set-up`, `end`, as the program calls it (`evaluation`, `checkpoint`), or empty where nothing names it"},
+      "`set-up`, `end`, as the program calls it (`evaluation`, `checkpoint`), or empty where "
+      "nothing names it"},
      [](const Row& row) -> TableCell { return row.use->name; }},
-    {{"place", "where", ColumnKind::Text, "`before the steps`, `in steps`, `between steps` or `behind the steps`"},
+    {{"place", "where", ColumnKind::Text,
+      "`before the steps`, `in steps`, `between steps` or `behind the steps`"},
      [](const Row& row) -> TableCell { return std::string(phasePlaceName(row.use->place)); }},
-    {{"count", "times", ColumnKind::Count, "pauses between steps that have it; in steps its ranges"},
+    {{"count", "times", ColumnKind::Count,
+      "pauses between steps that have it; in steps its ranges"},
      [](const Row& row) -> TableCell { return row.use->count; }},
-    {{"total_ns", "in all", ColumnKind::Time, "of the run; in and between steps from the first steady step on"},
+    {{"total_ns", "in all", ColumnKind::Time,
+      "of the run; in and between steps from the first steady step on"},
      [](const Row& row) -> TableCell { return row.use->totalNs; }},
-    {{"ns_per_step", "a step", ColumnKind::Time, "the same, shared by the steady steps; 0 before and behind the steps"},
+    {{"ns_per_step", "a step", ColumnKind::Time,
+      "the same, shared by the steady steps; 0 before and behind the steps"},
      [](const Row& row) -> TableCell { return row.perStepNs(); }},
-    {{"share_of_iteration", "share", ColumnKind::Share, "`ns_per_step` as a part of `iteration_ns`"},
-     [](const Row& row) -> TableCell { return ratio(double(row.perStepNs()), double(row.run->iterationNs())); }},
+    {{"share_of_iteration", "share", ColumnKind::Share,
+      "`ns_per_step` as a part of `iteration_ns`"},
+     [](const Row& row) -> TableCell {
+       return ratio(double(row.perStepNs()), double(row.run->iterationNs()));
+     }},
     {{"longest_start_ns", "", ColumnKind::Time, "where the longest of them begins"},
      [](const Row& row) -> TableCell { return row.use->longest.startNs; }},
     {{"longest_end_ns", "", ColumnKind::Time, "and ends"},
@@ -53,7 +63,8 @@ struct Iteration {
 
 const Column<Iteration> kIteration[]{
     {{"iteration_ns", "", ColumnKind::Time,
-      "the mean time from one steady step to the next, with the pauses between steps; 0 without steps"},
+      "the mean time from one steady step to the next, with the pauses between steps; 0 without "
+      "steps"},
      kValueOf<&Iteration::ns>},
     {{"training_ns", "", ColumnKind::Time, "from the first steady step to the end of the last one"},
      kValueOf<&Iteration::trainingNs>},
@@ -69,7 +80,8 @@ std::int64_t timeOf(const RunPhases& run, PhasePlace place) {
 Lines notes(const Analysis& analysis) {
   const RunPhases& run = analysis.of<RunPhases>();
   if (run.steps == 0) return {};
-  std::string line = fmt::format(" an iteration takes {} on average", prof::timeText(run.iterationNs()));
+  std::string line =
+      fmt::format(" an iteration takes {} on average", prof::timeText(run.iterationNs()));
   const std::int64_t between = run.perStep(timeOf(run, PhasePlace::BetweenSteps));
   if (between > 0)
     line += fmt::format(", {} of it ({}) in pauses between steps", prof::timeText(between),
@@ -80,14 +92,17 @@ Lines notes(const Analysis& analysis) {
 Table phaseTable(const RunPhases& run) {
   std::vector<Row> rows;
   for (const PhaseUse& use : run.uses) rows.push_back({&use, &run});
-  return tableOf("phases", "what the program does besides its iterations, and unusual parts of them", kColumns, rows);
+  return tableOf("phases",
+                 "what the program does besides its iterations, and unusual parts of them",
+                 kColumns, rows);
 }
 
 std::vector<Table> tables(const Analysis& analysis) {
   const RunPhases& run = analysis.of<RunPhases>();
   const Iteration iteration{run.iterationNs(), run.trainingNs};
-  return {placed({}, recordOf("iteration", "steps with what lies between them", kIteration, iteration)),
-          phaseTable(run)};
+  return {
+      placed({}, recordOf("iteration", "steps with what lies between them", kIteration, iteration)),
+      phaseTable(run)};
 }
 
 /// In the overview a run that does nothing but iterate needs no list.

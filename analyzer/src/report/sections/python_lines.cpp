@@ -30,8 +30,9 @@ std::string_view greatestPart(const PythonLine& line) {
 }
 
 // The columns of all three tables.
-const Column<PythonLine> kFunction = {{"function", "in", ColumnKind::Name, "the function that the line is in"},
-                                      kValueOf<&PythonLine::function>};
+const Column<PythonLine> kFunction = {
+    {"function", "in", ColumnKind::Name, "the function that the line is in"},
+    kValueOf<&PythonLine::function>};
 const Column<PythonLine> kInside = {
     {"inside",
      "calls",
@@ -53,9 +54,11 @@ const Column<PythonLine> kColumns[]{
     kInside,
     {{"phase", "phase", ColumnKind::Text, "the phase that half of it or more was in", {}, true},
      kValueOf<&PythonLine::phase>},
-    {{"ns", "a step", ColumnKind::Time, "wall time of a mean step; without steps, in all"}, kValueOf<&PythonLine::ns>},
+    {{"ns", "a step", ColumnKind::Time, "wall time of a mean step; without steps, in all"},
+     kValueOf<&PythonLine::ns>},
     {{"mostly", "mostly", ColumnKind::Text,
-      "the greatest part of `ns`: `own work`, `asleep`, `operators`, `loader` or `device`, as the columns behind it"},
+      "the greatest part of `ns`: `own work`, `asleep`, `operators`, `loader` or `device`, as the "
+      "columns behind it"},
      [](const PythonLine& row) -> TableCell { return std::string(greatestPart(row)); }},
     {{"host_ns", "", ColumnKind::Time,
       "of `ns`, in nothing that is recorded: Python, libraries, and waits of the program's own"},
@@ -63,12 +66,15 @@ const Column<PythonLine> kColumns[]{
     {{"idle_ns", "device idle", ColumnKind::Time,
       "of `host_ns`, while the devices had nothing to do for 500 µs or more"},
      kValueOf<&PythonLine::idleNs>},
-    {{"asleep_ns", "", ColumnKind::Time, "of `idle_ns`, while the thread slept"}, kValueOf<&PythonLine::asleepNs>},
-    {{"framework_ns", "", ColumnKind::Time, "of the rest of `idle_ns`, in PyTorch's own Python code"},
+    {{"asleep_ns", "", ColumnKind::Time, "of `idle_ns`, while the thread slept"},
+     kValueOf<&PythonLine::asleepNs>},
+    {{"framework_ns", "", ColumnKind::Time,
+      "of the rest of `idle_ns`, in PyTorch's own Python code"},
      kValueOf<&PythonLine::frameworkNs>},
     {{"operators_ns", "", ColumnKind::Time, "of `ns`, in operators and calls that launch work"},
      kValueOf<&PythonLine::operatorsNs>},
-    {{"loader_ns", "", ColumnKind::Time, "of `ns`, waiting for a batch"}, kValueOf<&PythonLine::loaderNs>},
+    {{"loader_ns", "", ColumnKind::Time, "of `ns`, waiting for a batch"},
+     kValueOf<&PythonLine::loaderNs>},
     {{"device_ns", "", ColumnKind::Time, "of `ns`, waiting for a device or in calls of its driver"},
      kValueOf<&PythonLine::deviceNs>},
     kSamples,
@@ -76,7 +82,8 @@ const Column<PythonLine> kColumns[]{
 };
 
 const Column<PythonLine> kWorkerColumns[]{
-    {{"place", "line", ColumnKind::Name, "file and line of the innermost frame in the dataset's code"},
+    {{"place", "line", ColumnKind::Name,
+      "file and line of the innermost frame in the dataset's code"},
      kValueOf<&PythonLine::place>},
     kFunction,
     kInside,
@@ -106,23 +113,28 @@ const Column<SetUpPart> kPartColumns[]{
 
 std::vector<Table> tables(const Analysis& analysis) {
   const PythonLines& lines = analysis.of<PythonLines>();
-  return {tableOf("python_lines", "lines of Python by the wall time of the thread that sets the steps; longest first",
-                  kColumns, lines.step),
-          tableOf("python_worker_lines", "lines of Python by what the loader's workers spend on a batch; longest first",
-                  kWorkerColumns, lines.workers),
-          tableOf("python_setup_lines",
-                  "lines of Python between the first work of a device and the first step; longest first", kSetUpColumns,
-                  lines.before),
-          tableOf("python_setup_parts", "the time before the first step by what ran; longest first", kPartColumns,
-                  lines.setUp)};
+  return {
+      tableOf("python_lines",
+              "lines of Python by the wall time of the thread that sets the steps; longest first",
+              kColumns, lines.step),
+      tableOf("python_worker_lines",
+              "lines of Python by what the loader's workers spend on a batch; longest first",
+              kWorkerColumns, lines.workers),
+      tableOf(
+          "python_setup_lines",
+          "lines of Python between the first work of a device and the first step; longest first",
+          kSetUpColumns, lines.before),
+      tableOf("python_setup_parts", "the time before the first step by what ran; longest first",
+              kPartColumns, lines.setUp)};
 }
 
 Lines notes(const Analysis& analysis) {
   const PythonLines& lines = analysis.of<PythonLines>();
   Lines out;
   if (lines.samples > 0) {
-    out.push_back(fmt::format(" the training thread, by lines of the program's own code: {} of its steps",
-                              prof::countText(lines.samples, "sample")));
+    out.push_back(
+        fmt::format(" the training thread, by lines of the program's own code: {} of its steps",
+                    prof::countText(lines.samples, "sample")));
   }
   if (lines.workerSamples > 0) {
     out.push_back(fmt::format(" workers of the loader, while they prepare batches: {}",
@@ -134,24 +146,28 @@ Lines notes(const Analysis& analysis) {
 constexpr std::string_view kDoubt = "few samples";
 
 std::string placeText(const PythonLine& line) {
-  return fmt::format("{} in {}{}{}", line.place, line.function, line.inside.empty() ? "" : " → ", line.inside);
+  return fmt::format("{} in {}{}{}", line.place, line.function, line.inside.empty() ? "" : " → ",
+                     line.inside);
 }
 
 /// The first lines of one table.
-void writeRows(TextPage& page, const std::vector<PythonLine>& lines, int rows, std::string_view timeHeading,
-               std::string_view heading) {
-  TextTable table(
-      {{std::string(timeHeading)}, {std::string(heading), TextColumn::Kind::Name}, {"", TextColumn::Kind::Text}});
+void writeRows(TextPage& page, const std::vector<PythonLine>& lines, int rows,
+               std::string_view timeHeading, std::string_view heading) {
+  TextTable table({{std::string(timeHeading)},
+                   {std::string(heading), TextColumn::Kind::Name},
+                   {"", TextColumn::Kind::Text}});
   const std::size_t listed = std::min(lines.size(), static_cast<std::size_t>(rows));
   for (std::size_t i = 0; i < listed; ++i) {
     const bool isDoubtful = lines[i].samples < kLeastLineSamples;
-    table.add({prof::timeText(lines[i].ns), placeText(lines[i]), std::string(isDoubtful ? kDoubt : "")});
+    table.add(
+        {prof::timeText(lines[i].ns), placeText(lines[i]), std::string(isDoubtful ? kDoubt : "")});
   }
   page.table(table);
   page.more(lines.size() - listed);
 }
 
-void writeStepRows(TextPage& page, const Analysis& analysis, const std::vector<PythonLine>& lines, int rows) {
+void writeStepRows(TextPage& page, const Analysis& analysis, const std::vector<PythonLine>& lines,
+                   int rows) {
   TextTable table({{std::string(perStep(analysis))},
                    {"mostly", TextColumn::Kind::Text, 1},
                    {"phase", TextColumn::Kind::Text, 2},
@@ -160,8 +176,8 @@ void writeStepRows(TextPage& page, const Analysis& analysis, const std::vector<P
   const std::size_t listed = std::min(lines.size(), static_cast<std::size_t>(rows));
   for (std::size_t i = 0; i < listed; ++i) {
     const PythonLine& line = lines[i];
-    table.add({prof::timeText(line.ns), std::string(greatestPart(line)), oneLine(line.phase), placeText(line),
-               std::string(line.samples < kLeastLineSamples ? kDoubt : "")});
+    table.add({prof::timeText(line.ns), std::string(greatestPart(line)), oneLine(line.phase),
+               placeText(line), std::string(line.samples < kLeastLineSamples ? kDoubt : "")});
   }
   page.table(table);
   page.more(lines.size() - listed);

@@ -35,7 +35,9 @@ const Column<Sequence> kColumns[]{
     {{"count", "", ColumnKind::Count, "how often"},
      [](const Sequence& sequence) -> TableCell { return cellOf(sequence.row.count); }},
     {{"count_per_step", "", ColumnKind::Number, "of one process; without steps in all"},
-     [](const Sequence& sequence) -> TableCell { return sequenceCountPerStep(sequence.analysis, sequence.row.count); }},
+     [](const Sequence& sequence) -> TableCell {
+       return sequenceCountPerStep(sequence.analysis, sequence.row.count);
+     }},
     {{"runs", "", ColumnKind::Count, "stretches; one directly behind the other is one stretch"},
      [](const Sequence& sequence) -> TableCell { return cellOf(sequence.row.runs); }},
     {{"device_ns", "", ColumnKind::Time, "of the kernels"},
@@ -43,13 +45,16 @@ const Column<Sequence> kColumns[]{
     {{"gap_ns", "", ColumnKind::Time, "between them"},
      [](const Sequence& sequence) -> TableCell { return sequence.row.gapNs; }},
     {{"share", "", ColumnKind::Share, "of the devices' time in the steps"},
-     [](const Sequence& sequence) -> TableCell { return sequenceShare(sequence.analysis, sequence.row); }},
+     [](const Sequence& sequence) -> TableCell {
+       return sequenceShare(sequence.analysis, sequence.row);
+     }},
 };
 
 Table listed(const Analysis& analysis, std::string_view key, std::string_view about,
              const std::vector<SequenceRow>& rows) {
   std::vector<Sequence> sequences;
-  for (std::size_t i = 0; i < std::min(kListed, rows.size()); ++i) sequences.push_back({analysis, rows[i]});
+  for (std::size_t i = 0; i < std::min(kListed, rows.size()); ++i)
+    sequences.push_back({analysis, rows[i]});
   return tableOf(key, about, kColumns, sequences);
 }
 
@@ -57,12 +62,15 @@ std::vector<Table> tables(const Analysis& analysis) {
   const SequenceStats& stats = analysis.of<SequenceStats>();
   return {groupOf(
       "sequences",
-      {placed("repeated", listed(analysis, "repeated_sequences",
-                                 "kernels that follow each other again and again, longest gaps first; at most 100",
-                                 stats.repeated)),
-       placed("pointwise", listed(analysis, "pointwise_sequences",
-                                  "pointwise kernels that one kernel could do, longest gaps first; at most 100",
-                                  stats.pointwise))})};
+      {placed(
+           "repeated",
+           listed(analysis, "repeated_sequences",
+                  "kernels that follow each other again and again, longest gaps first; at most 100",
+                  stats.repeated)),
+       placed("pointwise",
+              listed(analysis, "pointwise_sequences",
+                     "pointwise kernels that one kernel could do, longest gaps first; at most 100",
+                     stats.pointwise))})};
 }
 
 SequenceRow sumOf(const std::vector<SequenceRow>& rows) {
@@ -84,32 +92,40 @@ TextTable tableFor(const Analysis& analysis) {
                     {"share"}});
 }
 
-void writeRows(TextPage& page, const Analysis& analysis, const std::vector<SequenceRow>& rows, int most) {
+void writeRows(TextPage& page, const Analysis& analysis, const std::vector<SequenceRow>& rows,
+               int most) {
   TextTable table = tableFor(analysis);
   for (std::size_t i = 0; i < rows.size() && static_cast<int>(i) < most; ++i) {
     const SequenceRow& row = rows[i];
-    table.add({sequenceText(*analysis.store, row), fmt::format("{:.1f}", sequenceCountPerStep(analysis, row.count)),
+    table.add({sequenceText(*analysis.store, row),
+               fmt::format("{:.1f}", sequenceCountPerStep(analysis, row.count)),
                prof::timeText(sequenceNsPerStep(analysis, row.deviceNs)),
-               prof::timeText(sequenceNsPerStep(analysis, row.gapNs)), prof::shareText(sequenceShare(analysis, row))});
+               prof::timeText(sequenceNsPerStep(analysis, row.gapNs)),
+               prof::shareText(sequenceShare(analysis, row))});
   }
   page.table(table);
 }
 
 std::string pointwiseLine(const Analysis& analysis, const SequenceRow& sum) {
   return fmt::format(
-      " pointwise kernels one behind the other, which one kernel could do: {:.1f} {}, {:.1f} launches, {} of the time, "
-      "{} of that between them",
-      sequenceCountPerStep(analysis, sum.count), analysis.steps.all.empty() ? "times in all" : "times a step",
+      " pointwise kernels one behind the other, which one kernel could do: {:.1f} {}, {:.1f} "
+      "launches, {} of the time, {} of that between them",
+      sequenceCountPerStep(analysis, sum.count),
+      analysis.steps.all.empty() ? "times in all" : "times a step",
       sequenceCountPerStep(analysis, sum.runs), prof::shareText(sequenceShare(analysis, sum)),
-      prof::shareText(sum.totalNs() <= 0 ? 0 : static_cast<double>(sum.gapNs) / static_cast<double>(sum.totalNs())));
+      prof::shareText(sum.totalNs() <= 0
+                          ? 0
+                          : static_cast<double>(sum.gapNs) / static_cast<double>(sum.totalNs())));
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
   const SequenceStats& stats = analysis.of<SequenceStats>();
-  if (stats.repeated.empty() && stats.pointwise.empty()) return writeLines(page, sections::sequences, {});
+  if (stats.repeated.empty() && stats.pointwise.empty())
+    return writeLines(page, sections::sequences, {});
   page.title(sections::sequences.title);
   writeRows(page, analysis, stats.repeated, rows);
-  if (stats.repeated.empty()) page.line(analysis.steps.all.empty() ? " none repeat" : " none repeat within a step");
+  if (stats.repeated.empty())
+    page.line(analysis.steps.all.empty() ? " none repeat" : " none repeat within a step");
   if (stats.pointwise.empty()) return;
   page.line(pointwiseLine(analysis, sumOf(stats.pointwise)));
   writeRows(page, analysis, stats.pointwise, rows);
@@ -117,22 +133,24 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
 
 void html(HtmlPage& page, const Analysis& analysis) {
   const bool steps = !analysis.steps.all.empty();
-  for (const auto& [rows, title] : {std::pair(&analysis.of<SequenceStats>().repeated, "Repeated sequences of kernels"),
-                                    std::pair(&analysis.of<SequenceStats>().pointwise,
-                                              "Pointwise kernels one behind the other, which one could do")}) {
+  for (const auto& [rows, title] :
+       {std::pair(&analysis.of<SequenceStats>().repeated, "Repeated sequences of kernels"),
+        std::pair(&analysis.of<SequenceStats>().pointwise,
+                  "Pointwise kernels one behind the other, which one could do")}) {
     if (rows->empty()) continue;
     page.heading(title);
     page.markup(
-        fmt::format("<div class=\"scroll\"><table><tr><th>kernels in order</th><th>{}</th><th>on the "
-                    "device</th><th>gaps</th><th>share</th></tr>",
+        fmt::format("<div class=\"scroll\"><table><tr><th>kernels in order</th><th>{}</th><th>on "
+                    "the device</th><th>gaps</th><th>share</th></tr>",
                     steps ? "a step" : "in all"));
     for (std::size_t i = 0; i < std::min<std::size_t>(8, rows->size()); ++i) {
       const SequenceRow& row = (*rows)[i];
-      page.markup(fmt::format("<tr><td>{}</td><td>{:.1f}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-                              shortName(sequenceText(*analysis.store, row)), sequenceCountPerStep(analysis, row.count),
-                              prof::timeText(sequenceNsPerStep(analysis, row.deviceNs)),
-                              prof::timeText(sequenceNsPerStep(analysis, row.gapNs)),
-                              prof::shareText(sequenceShare(analysis, row))));
+      page.markup(fmt::format(
+          "<tr><td>{}</td><td>{:.1f}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+          shortName(sequenceText(*analysis.store, row)), sequenceCountPerStep(analysis, row.count),
+          prof::timeText(sequenceNsPerStep(analysis, row.deviceNs)),
+          prof::timeText(sequenceNsPerStep(analysis, row.gapNs)),
+          prof::shareText(sequenceShare(analysis, row))));
     }
     page.markup("</table></div>\n");
   }
@@ -144,7 +162,9 @@ void html(HtmlPage& page, const Analysis& analysis) {
 constinit const Section sequences{
     .name = "sequences",
     .title = "Repeated sequences",
-    .about = "kernels that follow each other again and again, and pointwise ones that one kernel could do",
+    .about =
+        "kernels that follow each other again and again, and pointwise ones that one kernel could "
+        "do",
     .tables = of_sequences::tables,
     .text = of_sequences::text,
     .html = of_sequences::html,

@@ -30,19 +30,25 @@ void writePath(TextPage& page, const Analysis& analysis) {
   std::string parts;
   for (const auto& [ns, what] :
        {std::pair(path.computeNs, "computing"), std::pair(path.communicationNs, "communication"),
-        std::pair(path.copyNs, "copies"), std::pair(path.hostNs, "host work"), std::pair(path.launchNs, "launching"),
+        std::pair(path.copyNs, "copies"), std::pair(path.hostNs, "host work"),
+        std::pair(path.launchNs, "launching"),
         std::pair(path.loaderNs, "waiting for the loader")}) {
     const double share = static_cast<double>(ns) / static_cast<double>(path.totalNs());
-    if (share >= 0.005) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", what, prof::shareText(share));
+    if (share >= 0.005)
+      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", what, prof::shareText(share));
   }
-  page.wrapped("critical path (what a step's length hangs on; the device may be busy meanwhile): " + parts, 1, 1);
+  page.wrapped(
+      "critical path (what a step's length hangs on; the device may be busy meanwhile): " + parts,
+      1, 1);
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
   page.title(sections::steps.title);
   const auto& all = analysis.steps.all;
   if (all.empty()) {
-    page.wrapped("none were found: mark them with an NVTX range named \"step\" to see figures per step", 1, 1);
+    page.wrapped(
+        "none were found: mark them with an NVTX range named \"step\" to see figures per step", 1,
+        1);
     return;
   }
   writePath(page, analysis);
@@ -55,18 +61,20 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   const std::size_t listed = std::min<std::size_t>(last - first, static_cast<std::size_t>(rows));
   for (std::size_t i = first; i < first + listed; ++i) {
     const Step& step = all[i];
-    const auto cells =
-        static_cast<std::size_t>(std::lround(static_cast<double>(step.durNs()) / static_cast<double>(longest) * room));
+    const auto cells = static_cast<std::size_t>(
+        std::lround(static_cast<double>(step.durNs()) / static_cast<double>(longest) * room));
     std::string bar;
     for (std::size_t c = 0; c < cells; ++c) bar += "█";
     page.line(fmt::format(" {:>5} {} {:>11} {}{}{}", step.index, padded(step.name, nameWidth),
-                          prof::timeText(step.durNs()), page.bandCell(analysis.stepBandNs(i), step.durNs()),
+                          prof::timeText(step.durNs()),
+                          page.bandCell(analysis.stepBandNs(i), step.durNs()),
                           page.marked(Cause::Compute, bar),
                           step.isPlain  ? " plain"
                           : step.warmUp ? " warm-up"
                                         : ""));
   }
-  if (last - first > listed) page.line(fmt::format("       and {} more: --section steps", last - first - listed));
+  if (last - first > listed)
+    page.line(fmt::format("       and {} more: --section steps", last - first - listed));
 }
 
 /// A step with what the analysis knows of it beside.
@@ -76,7 +84,8 @@ struct StepRow {
 };
 
 const Column<StepRow> kColumns[]{
-    {{"index", "step", ColumnKind::Count, "from 0"}, [](const StepRow& row) -> TableCell { return row.step->index; }},
+    {{"index", "step", ColumnKind::Count, "from 0"},
+     [](const StepRow& row) -> TableCell { return row.step->index; }},
     {{"name", "name", ColumnKind::Name, "of its marker"},
      [](const StepRow& row) -> TableCell { return row.step->name; }},
     {{"start_ns", "", ColumnKind::Time, "on the trace's clock"},
@@ -88,27 +97,34 @@ const Column<StepRow> kColumns[]{
     {{"warm_up", "", ColumnKind::Flag, "no figure per step counts it"},
      [](const StepRow& row) -> TableCell { return row.step->warmUp; }},
     {{"plain", "", ColumnKind::Flag,
-      "recorded without operators, modules and allocations; no figure per step counts it, nor its ledger"},
+      "recorded without operators, modules and allocations; no figure per step counts it, nor its "
+      "ledger"},
      [](const StepRow& row) -> TableCell { return row.step->isPlain; }},
 };
 
 const Column<StepPath> kPath[]{
     {{"compute_ns_per_step", "", ColumnKind::Time, "computing"}, kValueOf<&StepPath::computeNs>},
-    {{"communication_ns_per_step", "", ColumnKind::Time, "communication"}, kValueOf<&StepPath::communicationNs>},
+    {{"communication_ns_per_step", "", ColumnKind::Time, "communication"},
+     kValueOf<&StepPath::communicationNs>},
     {{"copy_ns_per_step", "", ColumnKind::Time, "copies"}, kValueOf<&StepPath::copyNs>},
-    {{"host_ns_per_step", "", ColumnKind::Time, "host work and calls"}, kValueOf<&StepPath::hostNs>},
-    {{"launch_ns_per_step", "", ColumnKind::Time, "from a launch to its start, and between queued work"},
+    {{"host_ns_per_step", "", ColumnKind::Time, "host work and calls"},
+     kValueOf<&StepPath::hostNs>},
+    {{"launch_ns_per_step", "", ColumnKind::Time,
+      "from a launch to its start, and between queued work"},
      kValueOf<&StepPath::launchNs>},
-    {{"loader_ns_per_step", "", ColumnKind::Time, "waiting for batches"}, kValueOf<&StepPath::loaderNs>},
+    {{"loader_ns_per_step", "", ColumnKind::Time, "waiting for batches"},
+     kValueOf<&StepPath::loaderNs>},
 };
 
 Table pathTable(const StepPath& path) {
-  return recordOf("critical_path", "the longest chain through a step, the mean of the steady steps", kPath, path);
+  return recordOf("critical_path", "the longest chain through a step, the mean of the steady steps",
+                  kPath, path);
 }
 
 /// The ledger of a step, and its longest chain where it was replayed.
 std::vector<Table> insideStep(const Analysis& analysis, std::size_t step) {
-  std::vector<Table> inside{ledgerTable(analysis.ledgers.steps[step], analysis.ledgers.bands.steps[step])};
+  std::vector<Table> inside{
+      ledgerTable(analysis.ledgers.steps[step], analysis.ledgers.bands.steps[step])};
   const std::vector<StepPath>& paths = analysis.of<CriticalPaths>().steps;
   if (step < paths.size() && paths[step].totalNs() > 0) inside.push_back(pathTable(paths[step]));
   return inside;
@@ -117,9 +133,12 @@ std::vector<Table> insideStep(const Analysis& analysis, std::size_t step) {
 std::vector<Table> tables(const Analysis& analysis) {
   std::vector<StepRow> rows;
   const auto [first, last] = shownRange(analysis);
-  for (std::size_t i = first; i < last; ++i) rows.push_back({&analysis.steps.all[i], analysis.stepBandNs(i)});
+  for (std::size_t i = first; i < last; ++i)
+    rows.push_back({&analysis.steps.all[i], analysis.stepBandNs(i)});
   return {holding(tableOf("steps", "in the order of time", kColumns, rows),
-                  [&analysis, from = first](std::size_t row) { return insideStep(analysis, from + row); }),
+                  [&analysis, from = first](std::size_t row) {
+                    return insideStep(analysis, from + row);
+                  }),
           pathTable(analysis.of<CriticalPaths>().mean)};
 }
 
@@ -134,22 +153,25 @@ constexpr double kWidth = 960, kHeight = 208, kBase = 178, kLeft = 132;
 /// Draws the axis, its ticks up to `longest`, and the hatching for the cost of recording.
 void openChart(HtmlPage& page, std::int64_t longest) {
   page.markup(
-      fmt::format("<div class=\"axis\">↑ time per step, by cause · steps →</div><svg viewBox=\"0 0 {} {}\" "
-                  "role=\"img\" aria-label=\"time per step\">",
+      fmt::format("<div class=\"axis\">↑ time per step, by cause · steps →</div><svg viewBox=\"0 0 "
+                  "{} {}\" role=\"img\" aria-label=\"time per step\">",
                   kWidth, kHeight));
   page.markup(
       "<defs><pattern id=\"band\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\" "
-      "patternTransform=\"rotate(45)\"><rect width=\"1.5\" height=\"4\" fill=\"currentColor\"/></pattern></defs>");
+      "patternTransform=\"rotate(45)\"><rect width=\"1.5\" height=\"4\" "
+      "fill=\"currentColor\"/></pattern></defs>");
   for (int tick = 0; tick <= 2; ++tick) {
     const double y = kBase - tick * (kBase - 12) / 2;
-    page.markup(fmt::format(
-        "<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"currentColor\" stroke-opacity=\".15\"/><text "
-        "class=\"dim\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
-        kLeft, kWidth, y, y, kLeft - 6, y + 4, prof::timeText(longest * tick / 2)));
+    page.markup(
+        fmt::format("<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"currentColor\" "
+                    "stroke-opacity=\".15\"/><text class=\"dim\" x=\"{}\" y=\"{:.1f}\" "
+                    "text-anchor=\"end\">{}</text>",
+                    kLeft, kWidth, y, y, kLeft - 6, y + 4, prof::timeText(longest * tick / 2)));
   }
 }
 
-/// One column a step (at most some 200, later ones joined by their mean), coloured by the step's own ledger.
+/// One column a step (at most some 200, later ones joined by their mean), coloured by the step's
+/// own ledger.
 void html(HtmlPage& page, const Analysis& analysis) {
   const Steps shown = shownSteps(analysis);
   const auto& all = shown.all;
@@ -164,7 +186,8 @@ void html(HtmlPage& page, const Analysis& analysis) {
   std::sort(durations.begin(), durations.end());
   // A slow first step must not flatten the others; columns that leave the chart are cut.
   const std::int64_t most = durations.back();
-  longest = std::max<std::int64_t>(1, std::min(most, 2 * durations[(durations.size() - 1) * 95 / 100]));
+  longest =
+      std::max<std::int64_t>(1, std::min(most, 2 * durations[(durations.size() - 1) * 95 / 100]));
   const double width = (kWidth - kLeft) / static_cast<double>(columns);
   openChart(page, longest);
   for (std::size_t c = 0; c < columns; ++c) {
@@ -173,8 +196,9 @@ void html(HtmlPage& page, const Analysis& analysis) {
     std::int64_t recording = 0;
     const std::size_t end = std::min(all.size(), (c + 1) * group);
     // A plain step has a length and no ledger.
-    const bool onlyPlain = std::all_of(all.begin() + static_cast<std::ptrdiff_t>(c * group),
-                                       all.begin() + static_cast<std::ptrdiff_t>(end), std::mem_fn(&Step::isPlain));
+    const bool onlyPlain =
+        std::all_of(all.begin() + static_cast<std::ptrdiff_t>(c * group),
+                    all.begin() + static_cast<std::ptrdiff_t>(end), std::mem_fn(&Step::isPlain));
     std::int64_t count = 0;
     for (std::size_t i = c * group; i < end; ++i) {
       if (all[i].isPlain && !onlyPlain) continue;
@@ -185,39 +209,43 @@ void html(HtmlPage& page, const Analysis& analysis) {
     }
     // The height of so much time in one of the column's steps.
     const auto heightOf = [&](std::int64_t ns) {
-      return static_cast<double>(ns) / static_cast<double>(count) / static_cast<double>(longest) * (kBase - 12);
+      return static_cast<double>(ns) / static_cast<double>(count) / static_cast<double>(longest) *
+             (kBase - 12);
     };
     const double height = std::min(heightOf(dur), kBase - 12);
     const double total = static_cast<double>(std::max<std::int64_t>(1, ledger.totalNs()));
     const double x = kLeft + static_cast<double>(c) * width;
     double y = kBase;
     const std::string bandText = humanBand(recording, dur);
-    page.markup(fmt::format("<g><title>{}: {}{}</title>", stepLabel(all[c * group]), prof::timeText(dur / count),
+    page.markup(fmt::format("<g><title>{}: {}{}</title>", stepLabel(all[c * group]),
+                            prof::timeText(dur / count),
                             bandText.empty() ? "" : " " + xmlText(bandText)));
     if (onlyPlain) {
       page.markup(
-          fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"currentColor\" "
-                      "fill-opacity=\".2\"/>",
+          fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
+                      "fill=\"currentColor\" fill-opacity=\".2\"/>",
                       x, kBase - height, std::max(0.5, width * 0.85), height));
     }
     for (std::size_t i = 0; i < kCauseCount; ++i) {
       const double part = static_cast<double>(ledger.ns[i]) / total * height;
       if (part < 0.05) continue;
       y -= part;
-      page.markup(fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" class=\"c{}\"/>", x,
-                              y, std::max(0.5, width * 0.85), part, i));
+      page.markup(fmt::format(
+          "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" class=\"c{}\"/>", x,
+          y, std::max(0.5, width * 0.85), part, i));
     }
     // The cost of recording lies hatched over the top of the step.
     const double band = std::min(height, heightOf(recording));
     if (band >= 0.5)
       page.markup(
-          fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"url(#band)\"/>", x, y,
-                      std::max(0.5, width * 0.85), band));
+          fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
+                      "fill=\"url(#band)\"/>",
+                      x, y, std::max(0.5, width * 0.85), band));
     page.markup("</g>");
   }
   page.markup(
-      fmt::format("<text class=\"dim\" x=\"{}\" y=\"203\">{}</text><text class=\"dim\" x=\"{}\" y=\"203\" "
-                  "text-anchor=\"end\">{}</text></svg>\n",
+      fmt::format("<text class=\"dim\" x=\"{}\" y=\"203\">{}</text><text class=\"dim\" x=\"{}\" "
+                  "y=\"203\" text-anchor=\"end\">{}</text></svg>\n",
                   kLeft, stepLabel(all.front()), kWidth, stepLabel(all.back())));
 }
 

@@ -21,14 +21,14 @@ namespace {
 
 const Column<OverheadPart> kOverhead[]{
     {{"kind", "", ColumnKind::Text,
-      "`range`, `mark`, what watching PyTorch adds to an `operator`, a `module` or `memory`, `use of cores`, or a "
-      "recorded "
-      "overhead's name"},
+      "`range`, `mark`, what watching PyTorch adds to an `operator`, a `module` or `memory`, `use "
+      "of cores`, or a recorded overhead's name"},
      kValueOf<&OverheadPart::kind>},
     {{"events", "", ColumnKind::Count, "0 of `use of cores`"}, kValueOf<&OverheadPart::events>},
     {{"ns_each", "", ColumnKind::Number, "nanoseconds that one takes; 0 of `use of cores`"},
      kValueOf<&OverheadPart::nsEach>},
-    {{"ns_per_step", "", ColumnKind::Time, "what recording added to a step by it"}, kValueOf<&OverheadPart::nsPerStep>},
+    {{"ns_per_step", "", ColumnKind::Time, "what recording added to a step by it"},
+     kValueOf<&OverheadPart::nsPerStep>},
 };
 
 /// True for so much recording that the reader should know what to do about it.
@@ -41,8 +41,8 @@ std::string whyRecordingCosts(const Analysis& analysis) {
   const std::int64_t coresNs = analysis.of<SelfOverhead>().coresNsPerStep();
   if (isMuchOfAStep(analysis, coresNs)) {
     return fmt::format(
-        ", {} of it by taking cores that the program's threads waited for: leave the recorder a core (taskset), or "
-        "record less (--trace)",
+        ", {} of it by taking cores that the program's threads waited for: leave the recorder a "
+        "core (taskset), or record less (--trace)",
         prof::timeText(coresNs));
   }
   const bool isMuch = isMuchOfAStep(analysis, analysis.of<SelfOverhead>().nsPerStep);
@@ -55,15 +55,18 @@ std::string overheadLine(const Analysis& analysis) {
   const std::int64_t stepNs = analysis.meanStepNs();
   if (overhead.plainSteps > 0) {
     return fmt::format(
-        "Recording added about {} to a step ({}): {} to each that it recorded in detail, and little to the {} plain "
-        "ones "
-        "that show this{}; ± marks how much of a figure may come from recording.",
-        prof::timeText(overhead.nsPerStep), prof::shareText(ratio(double(overhead.nsPerStep), double(stepNs))),
+        "Recording added about {} to a step ({}): {} to each that it recorded in detail, and "
+        "little to the {} plain ones that show this{}; ± marks how much of a figure may come from "
+        "recording.",
+        prof::timeText(overhead.nsPerStep),
+        prof::shareText(ratio(double(overhead.nsPerStep), double(stepNs))),
         prof::timeText(overhead.detailNsPerStep), overhead.plainSteps, whyRecordingCosts(analysis));
   }
-  return fmt::format("Recording added about {} {} ({}){}; ± marks how much of a figure may come from recording.",
-                     prof::timeText(overhead.nsPerStep), analysis.steps.all.empty() ? "in all" : "to a step",
-                     prof::shareText(ratio(double(overhead.nsPerStep), double(stepNs))), whyRecordingCosts(analysis));
+  return fmt::format(
+      "Recording added about {} {} ({}){}; ± marks how much of a figure may come from recording.",
+      prof::timeText(overhead.nsPerStep), analysis.steps.all.empty() ? "in all" : "to a step",
+      prof::shareText(ratio(double(overhead.nsPerStep), double(stepNs))),
+      whyRecordingCosts(analysis));
 }
 
 /// The trace and the window that was analysed.
@@ -84,7 +87,8 @@ const Column<Trace> kTrace[]{
      [](const Trace& row) -> TableCell { return row.window.startNs; }},
     {{"window_end_ns", "", ColumnKind::Time, "of the analysed window"},
      [](const Trace& row) -> TableCell { return row.window.endNs; }},
-    {{"dropped_events", "", ColumnKind::Count, "that the recorder could not keep"}, kValueOf<&Trace::droppedEvents>},
+    {{"dropped_events", "", ColumnKind::Count, "that the recorder could not keep"},
+     kValueOf<&Trace::droppedEvents>},
     {{"warnings", "", ColumnKind::Text, "of whoever read the file"}, kValueOf<&Trace::warnings>},
 };
 
@@ -107,13 +111,14 @@ struct Rate {
 
 const Column<Rate> kRate[]{
     {{"samples_per_second", "", ColumnKind::Number,
-      "of all processes, from the `batch` that the program announces and the time from one step's begin to the next "
-      "one's; 0: not known"},
+      "of all processes, from the `batch` that the program announces and the time from one step's "
+      "begin to the next one's; 0: not known"},
      kValueOf<&Rate::samplesPerSecond>},
 };
 
 const Column<SelfOverhead> kCost[]{
-    {{"known", "", ColumnKind::Flag, "the trace has the cost of recording"}, kValueOf<&SelfOverhead::known>},
+    {{"known", "", ColumnKind::Flag, "the trace has the cost of recording"},
+     kValueOf<&SelfOverhead::known>},
     {{"ns_per_step", "", ColumnKind::Time,
       "what recording added to a step, in all threads together; the mean over all steps"},
      kValueOf<&SelfOverhead::nsPerStep>},
@@ -128,8 +133,9 @@ Table costTable(const SelfOverhead& overhead) {
   Table record = recordOf("recording_cost", "what recording itself cost a step", kCost, overhead);
   return placed(
       "self_overhead", holding(std::move(record), [&](std::size_t) {
-        return std::vector{placed("parts", tableOf("self_overhead", "what recording itself cost a step, by its parts",
-                                                   kOverhead, overhead.parts))};
+        return std::vector{placed(
+            "parts", tableOf("self_overhead", "what recording itself cost a step, by its parts",
+                             kOverhead, overhead.parts))};
       }));
 }
 
@@ -147,27 +153,32 @@ std::vector<SetFromOutside> settingsOf(const Analysis& analysis) {
     const auto row = store->row<prof::Environment>(i);
     const std::string_view key = store->text(row.key);
     if (!key.starts_with(kSettingPrefix)) continue;
-    settings.push_back({std::string(key.substr(kSettingPrefix.size())), std::string(store->text(row.value))});
+    settings.push_back(
+        {std::string(key.substr(kSettingPrefix.size())), std::string(store->text(row.value))});
   }
   return settings;
 }
 
 const Column<SetFromOutside> kSettings[]{
     {{"name", "", ColumnKind::Name, "`loader.workers`"}, kValueOf<&SetFromOutside::name>},
-    {{"outcome", "", ColumnKind::Text, "the setting, where it was applied and how often, or why not"},
+    {{"outcome", "", ColumnKind::Text,
+      "the setting, where it was applied and how often, or why not"},
      kValueOf<&SetFromOutside::outcome>},
 };
 
 std::vector<Table> tables(const Analysis& analysis) {
   const Rate rate{analysis.store == nullptr ? 0 : samplesPerSecond(analysis)};
-  return {traceTable(analysis), placed({}, recordOf("throughput", "how fast the program trains", kRate, rate)),
+  return {traceTable(analysis),
+          placed({}, recordOf("throughput", "how fast the program trains", kRate, rate)),
           costTable(analysis.of<SelfOverhead>()),
-          tableOf("settings", "what `lacuna run --set` gave the program", kSettings, settingsOf(analysis))};
+          tableOf("settings", "what `lacuna run --set` gave the program", kSettings,
+                  settingsOf(analysis))};
 }
 
 void text(TextPage& page, const Analysis& analysis, int) {
   page.wrapped(oneLine(describeRun(analysis)), 0, 2, "2");
-  for (const SetFromOutside& setting : settingsOf(analysis)) page.wrapped("Set: " + oneLine(setting.outcome), 0, 2);
+  for (const SetFromOutside& setting : settingsOf(analysis))
+    page.wrapped("Set: " + oneLine(setting.outcome), 0, 2);
   page.line();
   page.wrapped(oneLine(verdict(analysis)), 0, 0);
   if (const std::string cost = overheadLine(analysis); !cost.empty()) page.wrapped(cost, 0, 0);
@@ -178,8 +189,9 @@ void html(HtmlPage& page, const Analysis& analysis) {
   for (const SetFromOutside& setting : settingsOf(analysis))
     page.markup(fmt::format("<p class=\"dim\">Set: {}</p>\n", xmlText(setting.outcome)));
   if (const std::string cost = overheadLine(analysis); !cost.empty()) {
-    page.markup(fmt::format("<p class=\"dim\">{} It is hatched in the charts, where it is large enough to see.</p>\n",
-                            xmlText(cost)));
+    page.markup(fmt::format(
+        "<p class=\"dim\">{} It is hatched in the charts, where it is large enough to see.</p>\n",
+        xmlText(cost)));
   }
 }
 

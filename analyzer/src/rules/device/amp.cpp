@@ -9,11 +9,12 @@ namespace rules::amp {
 namespace {
 
 constexpr Threshold kMatrix{"matrix", 0.2, Unit::Share, "Matrix units speed up nothing else."};
-constexpr Threshold kGain{"gain", 0.05, Unit::Share, "Mixed precision needs care with the loss, so it has to pay."};
+constexpr Threshold kGain{"gain", 0.05, Unit::Share,
+                          "Mixed precision needs care with the loss, so it has to pay."};
 constexpr std::array kThresholds{kMatrix, kGain};
 
-constexpr Confidence kSure{"", 0.5,
-                           "The kernels' names show their precision; their speed in half is a typical factor."};
+constexpr Confidence kSure{
+    "", 0.5, "The kernels' names show their precision; their speed in half is a typical factor."};
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
@@ -41,7 +42,9 @@ constinit const FindingRule kAmpRule{
     .thresholds = rules::amp::kThresholds,
     .confidences = rules::amp::kConfidences,
     .meaning = "Matrix work runs in full precision, off the tensor cores.",
-    .when = "≥ {matrix} of compute is matrix work off the tensor cores, gain ≥ {gain}; not on a CPU device",
+    .when =
+        "≥ {matrix} of compute is matrix work off the tensor cores, gain ≥ {gain}; not on a CPU "
+        "device",
     .fix = "`amp=on`",
     .refutedBy = "a short run in bf16 that takes as long, or does not converge",
     .detect = rules::amp::detect,

@@ -9,15 +9,18 @@ namespace lacuna::analyzer {
 namespace rules::batch_in_parts {
 namespace {
 
-constexpr Threshold kPasses{"passes", 8, Unit::Times,
-                            "Adversarial, contrastive and multi-crop trainings run a network two to six times."};
+constexpr Threshold kPasses{
+    "passes", 8, Unit::Times,
+    "Adversarial, contrastive and multi-crop trainings run a network two to six times."};
 constexpr Threshold kRows{"rows", 16, Unit::Count,
-                          "A weight that is read serves each row once, and a processor does some ten operations in the "
-                          "time of a read."};
-constexpr Threshold kLeast{"least", 0.05, Unit::Share, "Joining the passes means to rewrite the loop around them."};
+                          "A weight that is read serves each row once, and a processor does some "
+                          "ten operations in the time of a read."};
+constexpr Threshold kLeast{"least", 0.05, Unit::Share,
+                           "Joining the passes means to rewrite the loop around them."};
 constexpr std::array kThresholds{kPasses, kRows, kLeast};
 
-constexpr Confidence kSure{"", 0.5, "Whether a pass needs the outputs of the one before is not in the trace."};
+constexpr Confidence kSure{
+    "", 0.5, "Whether a pass needs the outputs of the one before is not in the trace."};
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
@@ -29,14 +32,17 @@ void detect(const Facts& facts, Outcome& out) {
   Finding finding;
   finding.count = passes.alike;
   finding.costNsPerStep = cost;
-  finding.words = "the network runs {passes} times before each backward pass, on inputs of {input}{: cost a step}";
-  finding.quantities = {Quantity::number("passes", passes.perBackward()), Quantity::called("input", passes.input)};
+  finding.words =
+      "the network runs {passes} times before each backward pass, on inputs of {input}{: cost a "
+      "step}";
+  finding.quantities = {Quantity::number("passes", passes.perBackward()),
+                        Quantity::called("input", passes.input)};
   finding.confidence = kSure;
   finding.advice =
-      "give the network all these inputs in one call, if no call needs the outputs of another: each operator then "
-      "starts "
-      "once and reads each weight once";
-  finding.evidence.push_back({passes.longest.startNs, passes.longest.endNs, "the passes before a backward pass"});
+      "give the network all these inputs in one call, if no call needs the outputs of another: "
+      "each operator then starts once and reads each weight once";
+  finding.evidence.push_back(
+      {passes.longest.startNs, passes.longest.endNs, "the passes before a backward pass"});
   finding.notPredicted = "how much faster the device computes larger inputs is not in the trace";
   out.addAsItIs(std::move(finding));
 }
@@ -53,13 +59,16 @@ constinit const FindingRule kBatchInPartsRule{
     .thresholds = rules::batch_in_parts::kThresholds,
     .confidences = rules::batch_in_parts::kConfidences,
     .meaning =
-        "The network runs many times before a backward pass, each time on few rows, as a loop over samples does.",
+        "The network runs many times before a backward pass, each time on few rows, as a loop over "
+        "samples does.",
     .when =
-        "phases named `forward` before one named `backward`: {passes} or more on average whose first operators take "
-        "the same shapes, the first tensor with fewer than {rows} rows; they and their backward take ≥ {least} of a "
-        "step; only where shapes are recorded",
+        "phases named `forward` before one named `backward`: {passes} or more on average whose "
+        "first operators take the same shapes, the first tensor with fewer than {rows} rows; they "
+        "and their backward take ≥ {least} of a step; only where shapes are recorded",
     .fix = "code; no gain: how much faster the device computes larger inputs is not in the trace",
-    .refutedBy = "one pass over all these inputs that takes as long, or passes that need each other's outputs",
+    .refutedBy =
+        "one pass over all these inputs that takes as long, or passes that need each other's "
+        "outputs",
     .detect = rules::batch_in_parts::detect,
 };
 

@@ -24,7 +24,8 @@ KernelShares kernelShares(const Analysis& analysis) {
   return shares;
 }
 
-void offer(const Facts& facts, Outcome& out, Finding finding, std::string_view change, const Threshold& atLeast) {
+void offer(const Facts& facts, Outcome& out, Finding finding, std::string_view change,
+           const Threshold& atLeast) {
   const auto prediction = facts.play(change);
   if (prediction && prediction->gainShare() >= atLeast) out.add(std::move(finding), change);
 }

@@ -20,7 +20,8 @@ struct KernelShares {
 KernelShares kernelShares(const Analysis& analysis);
 
 /// Adds the finding only where the replay of its change gains this share of the step.
-void offer(const Facts& facts, Outcome& out, Finding finding, std::string_view change, const Threshold& atLeast);
+void offer(const Facts& facts, Outcome& out, Finding finding, std::string_view change,
+           const Threshold& atLeast);
 
 /// A mean count as a quantity: "1 fill", "12 fills".
 Quantity roundedCount(std::string_view name, double count, std::string_view one);

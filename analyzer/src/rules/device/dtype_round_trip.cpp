@@ -9,10 +9,12 @@ namespace lacuna::analyzer {
 namespace rules::dtype_round_trip {
 namespace {
 
-constexpr Threshold kTrips{"trips", 2, Unit::Count, "One may belong to the loss; a chain has more."};
+constexpr Threshold kTrips{"trips", 2, Unit::Count,
+                           "One may belong to the loss; a chain has more."};
 constexpr std::array kThresholds{kTrips};
 
-constexpr Confidence kSure{"", 0.7, "The conversions are recorded; a loss of precision may be wanted."};
+constexpr Confidence kSure{"", 0.7,
+                           "The conversions are recorded; a loss of precision may be wanted."};
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
@@ -24,7 +26,8 @@ void detect(const Facts& facts, Outcome& out) {
   finding.words = "{trips} conversions {a step} directly follow another conversion";
   finding.quantities = {Quantity::number("trips", perStep)};
   finding.confidence = kSure;
-  finding.advice = "keep one type through the chain: a cast and a cast back move every byte twice for nothing";
+  finding.advice =
+      "keep one type through the chain: a cast and a cast back move every byte twice for nothing";
   out.add(std::move(finding), "conversion*0");
 }
 
@@ -40,8 +43,8 @@ constinit const FindingRule kDtypeRoundTripRule{
     .confidences = rules::dtype_round_trip::kConfidences,
     .meaning = "Tensors are converted to a type and at once to another one.",
     .when =
-        "{trips} conversions a step or more directly follow another one of the same shape and another type; without "
-        "shapes, the next one in the graph of gradients",
+        "{trips} conversions a step or more directly follow another one of the same shape and "
+        "another type; without shapes, the next one in the graph of gradients",
     .fix = "code: `conversion*0`",
     .refutedBy = "a use of the tensor between the two conversions",
     .detect = rules::dtype_round_trip::detect,

@@ -8,10 +8,12 @@ namespace lacuna::analyzer {
 namespace rules::exposed_copy {
 namespace {
 
-constexpr Threshold kLeast{"least", 0.1, Unit::Share, "Some copies belong to every step; moving them takes work."};
+constexpr Threshold kLeast{"least", 0.1, Unit::Share,
+                           "Some copies belong to every step; moving them takes work."};
 constexpr std::array kThresholds{kLeast};
 
-constexpr Confidence kSure{"", 0.7, "The copies are measured; some of them the next kernel needs at once."};
+constexpr Confidence kSure{"", 0.7,
+                           "The copies are measured; some of them the next kernel needs at once."};
 constexpr std::array kConfidences{kSure};
 
 constexpr std::array kPrices{Cause::ExposedCopy};
@@ -24,7 +26,8 @@ void detect(const Facts& facts, Outcome& out) {
   finding.words = "copies that nothing hides take {cost} {a step}";
   finding.confidence = kSure;
   finding.advice =
-      "copy on a queue of its own while the step before computes, keep data on the device, join small copies";
+      "copy on a queue of its own while the step before computes, keep data on the device, join "
+      "small copies";
   finding.evidence = facts.evidenceOf(Cause::ExposedCopy);
   out.addBounded(std::move(finding), "copy*0");
 }

@@ -9,10 +9,12 @@ namespace rules::fuse {
 namespace {
 
 constexpr Threshold kPointwise{"pointwise", 0.1, Unit::Share, "Fusing changes no other kernels."};
-constexpr Threshold kGain{"gain", 0.03, Unit::Share, "A compiler has a price of its own, in start-up and surprises."};
+constexpr Threshold kGain{"gain", 0.03, Unit::Share,
+                          "A compiler has a price of its own, in start-up and surprises."};
 constexpr std::array kThresholds{kPointwise, kGain};
 
-constexpr Confidence kSure{"", 0.6, "The kernels' names show the work; which of them are a chain is not recorded."};
+constexpr Confidence kSure{
+    "", 0.6, "The kernels' names show the work; which of them are a chain is not recorded."};
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
@@ -20,8 +22,9 @@ void detect(const Facts& facts, Outcome& out) {
   const double pointwise = shareOf(shares.pointwise, shares.all);
   if (facts.isOn("fuse") || pointwise < kPointwise) return;
   Finding finding;
-  finding.words = shares.pointwiseCount == 1 ? "{kernels} takes {share} of the compute time and could be fused"
-                                             : "{kernels} take {share} of the compute time and could be fused";
+  finding.words = shares.pointwiseCount == 1
+                      ? "{kernels} takes {share} of the compute time and could be fused"
+                      : "{kernels} take {share} of the compute time and could be fused";
   finding.quantities = {Quantity::counted("kernels", shares.pointwiseCount, "pointwise kernel"),
                         Quantity::share("share", pointwise)};
   finding.confidence = kSure;

@@ -10,10 +10,12 @@ namespace lacuna::analyzer {
 namespace rules::side_work {
 namespace {
 
-constexpr Threshold kLeast{"least", 0.05, Unit::Share, "Metrics and logs take a little of most trainings."};
+constexpr Threshold kLeast{"least", 0.05, Unit::Share,
+                           "Metrics and logs take a little of most trainings."};
 constexpr std::array kThresholds{kLeast};
 
-constexpr Confidence kSure{"", 0.6, "The operators are recorded; whether the program needs them is not in the trace."};
+constexpr Confidence kSure{
+    "", 0.6, "The operators are recorded; whether the program needs them is not in the trace."};
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
@@ -32,7 +34,8 @@ void detect(const Facts& facts, Outcome& out) {
   }
   finding.confidence = kSure;
   finding.advice =
-      "do this work every few steps, or for all tensors in one call (torch._foreach_lerp_, torch._foreach_copy_)";
+      "do this work every few steps, or for all tensors in one call (torch._foreach_lerp_, "
+      "torch._foreach_copy_)";
   finding.evidence.push_back({side.longest.startNs, side.longest.endNs, side.costliest});
   finding.notPredicted = "whether the program needs this work in every step is not in the trace";
   out.addAsItIs(std::move(finding));
@@ -50,12 +53,13 @@ constinit const FindingRule kSideWorkRule{
     .thresholds = rules::side_work::kThresholds,
     .confidences = rules::side_work::kConfidences,
     .meaning =
-        "Operators run in every step beside the training: averages of the weights, copies of the model, metrics.",
+        "Operators run in every step beside the training: averages of the weights, copies of the "
+        "model, metrics.",
     .when =
-        "operators behind a backward pass or an optimizer's step, in front of the next batch, forward or evaluation, "
-        "or "
-        "the kernels that they launch, take ≥ {least} of a step; not between a backward pass and the optimizer, nor "
-        "where gradients are set to zero; only where these phases are marked",
+        "operators behind a backward pass or an optimizer's step, in front of the next batch, "
+        "forward or evaluation, or the kernels that they launch, take ≥ {least} of a step; not "
+        "between a backward pass and the optimizer, nor where gradients are set to zero; only "
+        "where these phases are marked",
     .fix = "code; no gain: whether the program needs this work in every step is not in the trace",
     .refutedBy = "a run without these operators that takes as long",
     .detect = rules::side_work::detect,

@@ -15,14 +15,18 @@ namespace lacuna::analyzer {
 namespace rules::small_batch {
 namespace {
 
-constexpr Threshold kBusy{"busy", 0.5, Unit::Share, "A device that works more than it waits gains less in samples."};
-constexpr Threshold kUsed{"used", 0.5, Unit::Share, "Twice the batch needs about twice the memory."};
-constexpr Threshold kFull{"full", 0.9, Unit::Share, "The allocator needs room for pieces of other sizes."};
-constexpr Threshold kMostTimes{"most", 8, Unit::Times, "A batch that is larger still changes what the network learns."};
+constexpr Threshold kBusy{"busy", 0.5, Unit::Share,
+                          "A device that works more than it waits gains less in samples."};
+constexpr Threshold kUsed{"used", 0.5, Unit::Share,
+                          "Twice the batch needs about twice the memory."};
+constexpr Threshold kFull{"full", 0.9, Unit::Share,
+                          "The allocator needs room for pieces of other sizes."};
+constexpr Threshold kMostTimes{"most", 8, Unit::Times,
+                               "A batch that is larger still changes what the network learns."};
 constexpr std::array kThresholds{kBusy, kUsed, kFull, kMostTimes};
 
-constexpr Confidence kSure{"", 0.4,
-                           "Small kernels take less than K times as long, but learning may need another rate."};
+constexpr Confidence kSure{
+    "", 0.4, "Small kernels take less than K times as long, but learning may need another rate."};
 constexpr std::array kConfidences{kSure};
 
 constexpr std::array kPrices{Cause::HostWork, Cause::Launch};
@@ -36,10 +40,12 @@ std::string rateText(double value) {
   return fmt::format("{:.{}f}", value, value < kFew ? 1 : 0);
 }
 
-/// A batch so many times as large as memory has room for. The device and the loader take that much longer at most, and
-/// the host's part of a step stays. The gain is the time that the samples of a step now would take less.
+/// A batch so many times as large as memory has room for. The device and the loader take that much
+/// longer at most, and the host's part of a step stays. The gain is the time that the samples of a
+/// step now would take less.
 void predictLargerBatch(const Facts& facts, Finding& finding, double used) {
-  const double times = std::clamp(std::floor(kFull / std::max(used, kFull / kMostTimes)), 2.0, kMostTimes.value);
+  const double times =
+      std::clamp(std::floor(kFull / std::max(used, kFull / kMostTimes)), 2.0, kMostTimes.value);
   auto larger = facts.play(fmt::format("batch*{}", times));
   if (!larger) {
     finding.notPredicted = "the trace holds no device work with its launches to replay";
@@ -65,11 +71,12 @@ void predictLargerBatch(const Facts& facts, Finding& finding, double used) {
   finding.knob = fmt::format("batch*{}", times);
   finding.gainChain.change = finding.knob;
   finding.gainChain.prediction = *std::move(larger);
-  finding.advice =
-      fmt::format("try {} times the batch: {}, as the host's part of a step stays; {}", times,
-                  now > 0 ? fmt::format("{} samples a second instead of {}", rateText(now * faster), rateText(now))
-                          : fmt::format("{:.2f} times as many samples a second", faster),
-                  kCaution);
+  finding.advice = fmt::format(
+      "try {} times the batch: {}, as the host's part of a step stays; {}", times,
+      now > 0
+          ? fmt::format("{} samples a second instead of {}", rateText(now * faster), rateText(now))
+          : fmt::format("{:.2f} times as many samples a second", faster),
+      kCaution);
 }
 
 void detect(const Facts& facts, Outcome& out) {
@@ -101,11 +108,13 @@ constinit const FindingRule kSmallBatchRule{
     .thresholds = rules::small_batch::kThresholds,
     .confidences = rules::small_batch::kConfidences,
     .meaning = "The device waits for the host, and its memory has room for a larger batch.",
-    .when = "devices busy < {busy} and less than {used} of the fullest one's memory used; not on a CPU device",
+    .when =
+        "devices busy < {busy} and less than {used} of the fullest one's memory used; not on a CPU "
+        "device",
     .fix =
-        "`batch*K` with the whole number K of 2 to {most} that fills at most {full} of the memory; the gain is the "
-        "time "
-        "that the samples of a step take less, with samples per second where the program announces its `batch`",
+        "`batch*K` with the whole number K of 2 to {most} that fills at most {full} of the memory; "
+        "the gain is the time that the samples of a step take less, with samples per second where "
+        "the program announces its `batch`",
     .refutedBy = "a run with that batch and no more samples per second",
     .detect = rules::small_batch::detect,
 };

@@ -21,16 +21,18 @@ constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
   const PatternStats& patterns = facts.analysis.of<PatternStats>();
-  const std::int64_t cost =
-      std::max(facts.perStep(patterns.repeatedHostNs), facts.perStepOfDevice(patterns.repeatedDeviceNs));
+  const std::int64_t cost = std::max(facts.perStep(patterns.repeatedHostNs),
+                                     facts.perStepOfDevice(patterns.repeatedDeviceNs));
   const double launches = facts.timesAStep(patterns.repeatedLaunches);
   if (launches < kLaunches || facts.shareOfStep(cost) < kLeast) return;
   Finding finding;
   finding.costNsPerStep = cost;
   finding.count = patterns.repeatedLaunches;
   finding.words =
-      "{launches} tiny kernels {a step}: {sequence} repeat up to {repeats} times in a row, {cost} of launching";
-  finding.quantities = {Quantity::number("launches", launches), Quantity::called("sequence", patterns.repeatedSequence),
+      "{launches} tiny kernels {a step}: {sequence} repeat up to {repeats} times in a row, {cost} "
+      "of launching";
+  finding.quantities = {Quantity::number("launches", launches),
+                        Quantity::called("sequence", patterns.repeatedSequence),
                         Quantity::number("repeats", static_cast<double>(patterns.mostRepeats))};
   finding.confidence = kSure;
   finding.advice = "do the loop in one operator over all samples";
@@ -48,10 +50,12 @@ constinit const FindingRule kTinyKernelsRule{
     .cost = CostIs::WorkTime,
     .thresholds = rules::tiny_kernels::kThresholds,
     .confidences = rules::tiny_kernels::kConfidences,
-    .meaning = "A short sequence of kernels repeats many times in a row, as a loop over samples does.",
+    .meaning =
+        "A short sequence of kernels repeats many times in a row, as a loop over samples does.",
     .when =
-        "a sequence of up to six kernels (but memory that goes back in queue order), 10 µs each at most on average, "
-        "repeats 32 times in a row or more, {launches} such launches a step or more, at ≥ {least} of the step",
+        "a sequence of up to six kernels (but memory that goes back in queue order), 10 µs each at "
+        "most on average, repeats 32 times in a row or more, {launches} such launches a step or "
+        "more, at ≥ {least} of the step",
     .fix = "code: `repeats=joined`",
     .refutedBy = "one operator over all samples that takes as long",
     .detect = rules::tiny_kernels::detect,

@@ -13,22 +13,27 @@ namespace {
 constexpr Threshold kFills{
     "fills", 4, Unit::Count,
     "One or two cleared buffers a step belong to many a program; one for each gradient does not."};
-constexpr Threshold kLeast{"least", 0.02, Unit::Share, "A few large fills count as much as many small ones."};
-constexpr Threshold kSteps{"steps", 2, Unit::Count, "A single step, or the warm-up alone, is no habit."};
+constexpr Threshold kLeast{"least", 0.02, Unit::Share,
+                           "A few large fills count as much as many small ones."};
+constexpr Threshold kSteps{"steps", 2, Unit::Count,
+                           "A single step, or the warm-up alone, is no habit."};
 constexpr std::array kThresholds{kFills, kLeast, kSteps};
 
-constexpr Confidence kSure{"", 0.95, "The fills are recorded with the range that clears gradients."};
+constexpr Confidence kSure{"", 0.95,
+                           "The fills are recorded with the range that clears gradients."};
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
   const PatternStats& patterns = facts.analysis.of<PatternStats>();
   const auto gain = facts.play("zero_grad=none");
   const double fills = facts.timesAStep(patterns.zeroFills);
-  const std::int64_t cost = std::max(facts.perStepOfDevice(patterns.zeroFillNs), gain ? gain->gainNs() : 0);
+  const std::int64_t cost =
+      std::max(facts.perStepOfDevice(patterns.zeroFillNs), gain ? gain->gainNs() : 0);
   if (fills < kFills && facts.shareOfStep(cost) < kLeast) return;
   const Steps& steps = facts.analysis.steps;
   const std::size_t steady = steps.steadyWithin(facts.analysis.window).size();
-  if (!steps.all.empty() && patterns.zeroFillSteps < std::min<std::size_t>(kSteps.count(), steady)) return;
+  if (!steps.all.empty() && patterns.zeroFillSteps < std::min<std::size_t>(kSteps.count(), steady))
+    return;
   if (cost <= 0) return;
   Finding finding;
   finding.costNsPerStep = cost;
@@ -36,7 +41,9 @@ void detect(const Facts& facts, Outcome& out) {
   finding.words = "clearing gradients by writing zeros: {fills}, {cost} {a step}";
   finding.quantities = {roundedCount("fills", fills, "fill")};
   finding.confidence = kSure;
-  finding.advice = "drop the gradients instead (zero_grad to none): the first accumulation then writes without reading";
+  finding.advice =
+      "drop the gradients instead (zero_grad to none): the first accumulation then writes without "
+      "reading";
   out.add(std::move(finding), "zero_grad=none");
 }
 
@@ -53,9 +60,9 @@ constinit const FindingRule kZeroGradRule{
     .confidences = rules::zero_grad::kConfidences,
     .meaning = "Gradients are cleared by writing zeros, to which the first accumulation then adds.",
     .when =
-        "{fills} or more fills a step where gradients are cleared (`zero_grad` ranges; `zero_`, `_foreach_zero_` and "
-        "the runtime's `fill_` where no other operator calls them), or dropping them gains ≥ {least}; in {steps} "
-        "steps behind the warm-up or more",
+        "{fills} or more fills a step where gradients are cleared (`zero_grad` ranges; `zero_`, "
+        "`_foreach_zero_` and the runtime's `fill_` where no other operator calls them), or "
+        "dropping them gains ≥ {least}; in {steps} steps behind the warm-up or more",
     .fix = "`zero_grad=none`",
     .refutedBy = "fills of buffers that are no gradients",
     .detect = rules::zero_grad::detect,

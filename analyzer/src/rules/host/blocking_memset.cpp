@@ -9,15 +9,19 @@ namespace lacuna::analyzer {
 namespace rules::blocking_memset {
 namespace {
 
-constexpr Threshold kLeast{"least", 0.02, Unit::Share, "The asynchronous memset takes the same arguments."};
+constexpr Threshold kLeast{"least", 0.02, Unit::Share,
+                           "The asynchronous memset takes the same arguments."};
 constexpr std::array kThresholds{kLeast};
 
-constexpr Confidence kSure{"", 0.9, "The calls and their times are measured; a wait may be wanted."};
+constexpr Confidence kSure{"", 0.9,
+                           "The calls and their times are measured; a wait may be wanted."};
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
   // A call whose name has both is a copy.
-  constexpr auto kIsMemset = [](const CallRow& row) { return isMemsetCall(row) && !isCopyCall(row); };
+  constexpr auto kIsMemset = [](const CallRow& row) {
+    return isMemsetCall(row) && !isCopyCall(row);
+  };
   findBlockingCalls(facts, out, kIsMemset, kLeast, kSure,
                     "use the asynchronous memset, or let the kernel that writes first overwrite");
 }

@@ -20,7 +20,8 @@ bool isMemsetCall(const CallRow& row) {
 std::uint64_t syncCalls(const Analysis& analysis, bool andCopies) {
   std::uint64_t count = 0;
   for (const CallRow& row : analysis.of<CallTable>()) {
-    const bool counts = row.activity == Activity::Sync && (andCopies || (!isCopyCall(row) && !isMemsetCall(row)));
+    const bool counts =
+        row.activity == Activity::Sync && (andCopies || (!isCopyCall(row) && !isMemsetCall(row)));
     count += counts ? row.stepCount : 0;
   }
   return count;
@@ -35,7 +36,8 @@ const CallRow* costliestCall(const Facts& facts, Activity activity) {
   return most;
 }
 
-const CauseDetail* longestWait(const Facts& facts, Cause cause, std::span<const std::string_view> except) {
+const CauseDetail* longestWait(const Facts& facts, Cause cause,
+                               std::span<const std::string_view> except) {
   const CauseDetail* most = nullptr;
   for (const CauseDetail& detail : facts.analysis.of<IdleCauses>().details) {
     if (detail.cause != cause || detail.name.empty() || facts.isClaimed(detail.name)) continue;
@@ -45,7 +47,8 @@ const CauseDetail* longestWait(const Facts& facts, Cause cause, std::span<const 
   return most;
 }
 
-std::vector<PythonStretch> linesBehind(const Facts& facts, std::int64_t nsPerStep, IdleTime counted) {
+std::vector<PythonStretch> linesBehind(const Facts& facts, std::int64_t nsPerStep,
+                                       IdleTime counted) {
   const PythonLines& lines = facts.analysis.of<PythonLines>();
   auto waits = lines.waitedFor(nsPerStep, counted);
   if (lines.statesKnown) return waits;
@@ -54,7 +57,8 @@ std::vector<PythonStretch> linesBehind(const Facts& facts, std::int64_t nsPerSte
   for (const PythonLine& line : lines.step) prof::addTo(allNs, line.idleNs);
   if (allNs > nsPerStep) {
     for (PythonStretch& wait : waits)
-      wait.ns = prof::wholeOf<std::int64_t>(static_cast<double>(nsPerStep) * shareOf(wait.ns, allNs));
+      wait.ns =
+          prof::wholeOf<std::int64_t>(static_cast<double>(nsPerStep) * shareOf(wait.ns, allNs));
   }
   return waits;
 }
@@ -72,11 +76,13 @@ void nameLines(const Facts& facts, Finding& finding, const std::vector<PythonStr
   finding.evidence.insert(finding.evidence.begin(), evidence.begin(), evidence.end());
 }
 
-void findBlockingCalls(const Facts& facts, Outcome& out, bool (*isOne)(const CallRow& row), const Threshold& least,
-                       const Confidence& confidence, std::string_view advice) {
+void findBlockingCalls(const Facts& facts, Outcome& out, bool (*isOne)(const CallRow& row),
+                       const Threshold& least, const Confidence& confidence,
+                       std::string_view advice) {
   for (const CallRow& row : facts.analysis.of<CallTable>()) {
     if (row.activity != Activity::Sync || !isOne(row)) continue;
-    // The driver stages small copies from the host and returns at once; who reads a number waits for it.
+    // The driver stages small copies from the host and returns at once; who reads a number waits
+    // for it.
     const bool isSized = isCopyCall(row) && row.copies > 0;
     const std::int64_t ns = isSized ? row.stepLargeNs : row.stepNs;
     const std::uint64_t count = isSized ? row.stepLargeCount : row.stepCount;
@@ -86,7 +92,8 @@ void findBlockingCalls(const Facts& facts, Outcome& out, bool (*isOne)(const Cal
     finding.costNsPerStep = cost;
     finding.count = count;
     finding.words = "{calls} {call} calls {a step} hold the host for {cost}";
-    finding.quantities = {Quantity::number("calls", facts.timesAStep(count), 1), Quantity::called("call", row.name)};
+    finding.quantities = {Quantity::number("calls", facts.timesAStep(count), 1),
+                          Quantity::called("call", row.name)};
     finding.confidence = confidence;
     finding.advice = advice;
     finding.evidence = facts.evidenceOf(Cause::Synchronisation);

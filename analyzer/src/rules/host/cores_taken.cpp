@@ -10,11 +10,13 @@ namespace lacuna::analyzer {
 namespace rules::cores_taken {
 namespace {
 
-constexpr Threshold kLost{"lost", kNoContention, Unit::Share,
-                          "Less is lost on an idle machine too; the replay begins to count it at the same share."};
+constexpr Threshold kLost{
+    "lost", kNoContention, Unit::Share,
+    "Less is lost on an idle machine too; the replay begins to count it at the same share."};
 constexpr std::array kThresholds{kLost};
 
-constexpr Confidence kSure{"", 0.8, "The scheduler reports the time; on the quiet machine others may run after all."};
+constexpr Confidence kSure{
+    "", 0.8, "The scheduler reports the time; on the quiet machine others may run after all."};
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
@@ -29,8 +31,8 @@ void detect(const Facts& facts, Outcome& out) {
   const std::int64_t stepNs = std::max(analysis.meanStepNs(), facts.unchangedStepNs());
   finding.costNsPerStep = static_cast<std::int64_t>(share * static_cast<double>(stepNs));
   finding.words = "other programs keep {thread} off the cores {cost} {a step} ({share of it})";
-  finding.quantities = {
-      Quantity::called("thread", most.name.empty() ? std::string("a thread") : "thread '" + most.name + "'")};
+  finding.quantities = {Quantity::called(
+      "thread", most.name.empty() ? std::string("a thread") : "thread '" + most.name + "'")};
   finding.confidence = kSure;
   finding.count = contention.threads.size();
   for (const prof::TimeWindow& stretch : most.longest) {
@@ -40,8 +42,8 @@ void detect(const Facts& facts, Outcome& out) {
                                 .thread = most.thread});
   }
   finding.advice =
-      "record on a machine that nothing else uses, or give the program cores of its own; until then times, and gains "
-      "that are predicted from them, hold only for a machine as busy";
+      "record on a machine that nothing else uses, or give the program cores of its own; until "
+      "then times, and gains that are predicted from them, hold only for a machine as busy";
   out.add(std::move(finding), "cores-taken*0");
 }
 
@@ -57,8 +59,8 @@ constinit const FindingRule kCoresTakenRule{
     .confidences = rules::cores_taken::kConfidences,
     .meaning = "Other programs use the cores that the run wants, which lengthens all of its times.",
     .when =
-        "other programs kept a thread off the cores ≥ {lost} of the time of the steady steps "
-        "([its measurement](whatif.md#cores-that-other-programs-use))",
+        "other programs kept a thread off the cores ≥ {lost} of the time of the steady steps ([its "
+        "measurement](whatif.md#cores-that-other-programs-use))",
     .fix = "a quiet machine: `cores-taken*0`",
     .refutedBy = "a run on a quiet machine whose steps take as long",
     .detect = rules::cores_taken::detect,

@@ -11,10 +11,12 @@ namespace lacuna::analyzer {
 namespace rules::driver_calls {
 namespace {
 
-constexpr Threshold kLeast{"least", 0.05, Unit::Share, "A few calls belong to every step; less is usual."};
+constexpr Threshold kLeast{"least", 0.05, Unit::Share,
+                           "A few calls belong to every step; less is usual."};
 constexpr std::array kThresholds{kLeast};
 
-constexpr Confidence kSure{"", 0.7, "The calls are measured; some belong to libraries that the program cannot change."};
+constexpr Confidence kSure{
+    "", 0.7, "The calls are measured; some belong to libraries that the program cannot change."};
 constexpr std::array kConfidences{kSure};
 
 constexpr std::array kPrices{Cause::DriverCall};
@@ -22,7 +24,8 @@ constexpr std::array kPrices{Cause::DriverCall};
 std::vector<Change> withoutUnclaimed(const Facts& facts) {
   std::vector<Change> changes;
   for (const CallRow& row : facts.analysis.of<CallTable>()) {
-    if (row.activity == Activity::Driver && !facts.isClaimed(row.name)) changes.push_back(withoutCall(row.name));
+    if (row.activity == Activity::Driver && !facts.isClaimed(row.name))
+      changes.push_back(withoutCall(row.name));
   }
   return changes;
 }
@@ -36,8 +39,9 @@ void detect(const Facts& facts, Outcome& out) {
   if (call != nullptr) finding.count = call->count;
   finding.words = "allocator and driver calls hold the device up {cost} {a step}";
   finding.confidence = kSure;
-  finding.advice = fmt::format("{}keep memory in the caching allocator, create handles and events before the loop",
-                               call == nullptr ? "" : call->name + " takes the most: ");
+  finding.advice = fmt::format(
+      "{}keep memory in the caching allocator, create handles and events before the loop",
+      call == nullptr ? "" : call->name + " takes the most: ");
   finding.evidence = facts.evidenceOf(Cause::DriverCall);
   out.add(std::move(finding), withoutUnclaimed(facts));
 }
@@ -57,7 +61,9 @@ constinit const FindingRule kDriverCallsRule{
     .thresholds = rules::driver_calls::kThresholds,
     .confidences = rules::driver_calls::kConfidences,
     .meaning = "Calls of the driver that allocate memory or create handles hold the device up.",
-    .when = "allocator and driver calls ≥ {least} of the step, without those that `allocation-churn` claims",
+    .when =
+        "allocator and driver calls ≥ {least} of the step, without those that `allocation-churn` "
+        "claims",
     .fix = "code: `call:\"NAME\"*0` for each such call that no other finding prices",
     .refutedBy = "a run that makes these calls before its loop and takes as long",
     .detect = rules::driver_calls::detect,

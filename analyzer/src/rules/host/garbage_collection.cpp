@@ -9,10 +9,12 @@ namespace lacuna::analyzer {
 namespace rules::garbage_collection {
 namespace {
 
-constexpr Threshold kLeast{"least", 0.03, Unit::Share, "An interpreter collects now and then, for less than that."};
+constexpr Threshold kLeast{"least", 0.03, Unit::Share,
+                           "An interpreter collects now and then, for less than that."};
 constexpr std::array kThresholds{kLeast};
 
-constexpr Confidence kSure{"", 0.8, "The interpreter reports each collection, and none of its time trains."};
+constexpr Confidence kSure{"", 0.8,
+                           "The interpreter reports each collection, and none of its time trains."};
 constexpr std::array kConfidences{kSure};
 
 constexpr std::array kPhases{kGarbageCollection};
@@ -24,8 +26,9 @@ void detect(const Facts& facts, Outcome& out) {
   finding->quantities = {Quantity::counted("times", finding->count, "time")};
   finding->confidence = kSure;
   finding->advice =
-      "call gc.freeze() in front of the loop, so that what set-up made is not searched again; leave gc.collect() out "
-      "of the loop, or call gc.disable() and collect every few hundred steps";
+      "call gc.freeze() in front of the loop, so that what set-up made is not searched again; "
+      "leave gc.collect() out of the loop, or call gc.disable() and collect every few hundred "
+      "steps";
   out.addAsItIs(*std::move(finding));
 }
 
@@ -42,7 +45,9 @@ constinit const FindingRule kGarbageCollectionRule{
     .thresholds = rules::garbage_collection::kThresholds,
     .confidences = rules::garbage_collection::kConfidences,
     .meaning = "The interpreter searches all of its objects for garbage in the training loop.",
-    .when = "phases named `garbage collection`, in and between steps, take ≥ {least} of the time of training",
+    .when =
+        "phases named `garbage collection`, in and between steps, take ≥ {least} of the time of "
+        "training",
     .fix = "code; read off the trace: no collection takes time of the training thread",
     .refutedBy = "a run with gc.disable() in front of its loop that takes as long",
     .detect = rules::garbage_collection::detect,

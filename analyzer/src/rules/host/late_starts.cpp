@@ -9,10 +9,12 @@ namespace lacuna::analyzer {
 namespace rules::late_starts {
 namespace {
 
-constexpr Threshold kLeast{"least", 0.15, Unit::Share, "Every launch takes some microseconds to start."};
+constexpr Threshold kLeast{"least", 0.15, Unit::Share,
+                           "Every launch takes some microseconds to start."};
 constexpr std::array kThresholds{kLeast};
 
-constexpr Confidence kSure{"", 0.5, "The delay is measured; clocks that disagree would look the same."};
+constexpr Confidence kSure{"", 0.5,
+                           "The delay is measured; clocks that disagree would look the same."};
 constexpr std::array kConfidences{kSure};
 
 constexpr std::array kPrices{Cause::Launch};
@@ -23,12 +25,15 @@ void detect(const Facts& facts, Outcome& out) {
   if (facts.onlyHost() || facts.shareOfStep(cost) < kLeast) return;
   Finding finding;
   finding.costNsPerStep = cost;
-  finding.words = "launched work starts {cost} {a step} late ({share of it}) though its queue has nothing else to do";
+  finding.words =
+      "launched work starts {cost} {a step} late ({share of it}) though its queue has nothing else "
+      "to do";
   finding.confidence = kSure;
   finding.count = facts.analysis.of<LaunchStats>().launches;
   finding.advice =
-      "look at the longest of these stretches: the queue may wait for an event of work that was not recorded (a "
-      "sampled or cut trace, another process), the device may be shared, or the clocks of host and device may disagree";
+      "look at the longest of these stretches: the queue may wait for an event of work that was "
+      "not recorded (a sampled or cut trace, another process), the device may be shared, or the "
+      "clocks of host and device may disagree";
   finding.evidence = facts.evidenceOf(Cause::Launch);
   out.addBounded(std::move(finding), "start-delay*0");
 }
@@ -48,7 +53,8 @@ constinit const FindingRule kLateStartsRule{
     .meaning = "Work starts long after its launch although its queue has nothing else to do.",
     .when = "launch-bound ≥ {least} of the step; not on a CPU device, whose queue is a thread",
     .fix = "code: `start-delay*0`, an upper bound",
-    .refutedBy = "a recording of all processes and queues in which the work waits for a recorded event",
+    .refutedBy =
+        "a recording of all processes and queues in which the work waits for a recorded event",
     .detect = rules::late_starts::detect,
 };
 

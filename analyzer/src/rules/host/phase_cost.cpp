@@ -28,7 +28,8 @@ struct PhaseCost {
 PhaseCost costOfPhases(const Analysis& analysis, std::span<const std::string_view> names) {
   PhaseCost cost;
   for (const PhaseUse& use : analysis.of<RunPhases>().uses) {
-    const bool isInTraining = use.place == PhasePlace::InSteps || use.place == PhasePlace::BetweenSteps;
+    const bool isInTraining =
+        use.place == PhasePlace::InSteps || use.place == PhasePlace::BetweenSteps;
     if (!isInTraining || std::ranges::find(names, use.name) == names.end()) continue;
     if (use.name == names.front()) cost.count += use.count;
     prof::addTo(cost.totalNs, use.totalNs);
@@ -46,8 +47,8 @@ std::optional<Finding> phaseFinding(const Facts& facts, double least) {
   Finding finding;
   finding.count = cost.count;
   finding.evidence = cost.longest;
-  const GainSum gain =
-      GainSum("time in the phases", cost.totalNs).over("steady steps", static_cast<std::int64_t>(run.steps));
+  const GainSum gain = GainSum("time in the phases", cost.totalNs)
+                           .over("steady steps", static_cast<std::int64_t>(run.steps));
   finding.costNsPerStep = gain.value();
   finding.gainBasis = GainBasis::Trace;
   finding.gainChain.gain = finding.gainChain.high = finding.gainChain.low = gain;

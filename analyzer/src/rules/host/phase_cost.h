@@ -9,8 +9,8 @@
 
 namespace lacuna::analyzer {
 
-/// A finding of its rule's phases with their cost, their evidence, a gain of all of that at most, and the count of the
-/// first one. Nothing where the phases take less than `least` of an iteration.
+/// A finding of its rule's phases with their cost, their evidence, a gain of all of that at most,
+/// and the count of the first one. Nothing where the phases take less than `least` of an iteration.
 std::optional<Finding> phaseFinding(const Facts& facts, double least);
 
 }  // namespace lacuna::analyzer

@@ -14,14 +14,17 @@ namespace rules::slow_steps {
 namespace {
 
 constexpr Threshold kAbove{"above", 0.5, Unit::Share, "Steps differ by less in most runs."};
-constexpr Threshold kSpreads{"spreads", 8, Unit::Count, "Beyond so many median deviations a step is no usual one."};
-constexpr Threshold kRestless{"restless", 4, Unit::Count,
-                              "Where so many median deviations make a step, its steps differ too much to compare."};
+constexpr Threshold kSpreads{"spreads", 8, Unit::Count,
+                             "Beyond so many median deviations a step is no usual one."};
+constexpr Threshold kRestless{
+    "restless", 4, Unit::Count,
+    "Where so many median deviations make a step, its steps differ too much to compare."};
 constexpr Threshold kLeast{"least", 0.03, Unit::Share, "A slow step now and then costs less."};
 constexpr std::array kThresholds{kAbove, kSpreads, kRestless, kLeast};
 
 constexpr Confidence kSure{
-    "", 0.4, "The steps are measured; what slows some of them may be wanted, as a log or an evaluation is."};
+    "", 0.4,
+    "The steps are measured; what slows some of them may be wanted, as a log or an evaluation is."};
 constexpr std::array kConfidences{kSure};
 
 /// So many of the slowest steps are evidence enough.
@@ -46,10 +49,11 @@ PhaseUse unnamedPauses(const Analysis& analysis) {
 }
 
 /// Fills in count and evidence; the time lost in all.
-std::int64_t addSlowSteps(const Analysis& analysis, const Steps& steps, std::int64_t limitNs, Finding& finding) {
+std::int64_t addSlowSteps(const Analysis& analysis, const Steps& steps, std::int64_t limitNs,
+                          Finding& finding) {
   const std::int64_t median = steps.medianNs();
-  // Where the host runs ahead and is held back now and then, its steps mean nothing one by one. Missing work hides how
-  // far it is ahead.
+  // Where the host runs ahead and is held back now and then, its steps mean nothing one by one.
+  // Missing work hides how far it is ahead.
   const bool lacksWork = analysis.of<GraphReplays>().underRecorded() > 0;
   const bool isAhead = lacksWork || hostRunsAhead(analysis);
   const auto devices = static_cast<std::int64_t>(std::max<std::size_t>(1, analysis.devices.size()));
@@ -66,8 +70,9 @@ std::int64_t addSlowSteps(const Analysis& analysis, const Steps& steps, std::int
     ++finding.count;
     finding.evidence.push_back({step.startNs, step.endNs, step.name});
   }
-  std::ranges::stable_sort(finding.evidence, std::ranges::greater(),
-                           [](const Evidence& evidence) { return evidence.endNs - evidence.startNs; });
+  std::ranges::stable_sort(finding.evidence, std::ranges::greater(), [](const Evidence& evidence) {
+    return evidence.endNs - evidence.startNs;
+  });
   if (finding.evidence.size() > kMostSlowSteps) finding.evidence.resize(kMostSlowSteps);
   return lost;
 }
@@ -84,28 +89,33 @@ void detect(const Facts& facts, Outcome& out) {
   Finding finding;
   const std::int64_t lostInSteps = addSlowSteps(analysis, steps, limit, finding);
   const PhaseUse pauses = unnamedPauses(analysis);
-  const GainSum gain = GainSum("lost in slow steps and unnamed pauses", lostInSteps + pauses.totalNs)
-                           .over("steps", std::max<std::int64_t>(1, static_cast<std::int64_t>(steps.all.size())));
+  const GainSum gain =
+      GainSum("lost in slow steps and unnamed pauses", lostInSteps + pauses.totalNs)
+          .over("steps", std::max<std::int64_t>(1, static_cast<std::int64_t>(steps.all.size())));
   const std::int64_t cost = gain.value();
   if (finding.count + pauses.count == 0 || facts.shareOfStep(cost) < kLeast) return;
   finding.costNsPerStep = cost;
-  finding.quantities = {Quantity::counted("steps", finding.count, "step"), Quantity::time("limit", limit),
+  finding.quantities = {Quantity::counted("steps", finding.count, "step"),
+                        Quantity::time("limit", limit),
                         Quantity::counted("pauses", pauses.count, "pause")};
-  finding.words = pauses.count == 0    ? "{steps} took more than {limit}{: cost a step} on average"
-                  : finding.count == 0 ? "{pauses} between steps are longer than usual{: cost a step} on average"
-                                       : "{steps} took more than {limit}, and {pauses} between steps are longer than "
-                                         "usual{: cost a step} on average";
+  finding.words = pauses.count == 0 ? "{steps} took more than {limit}{: cost a step} on average"
+                  : finding.count == 0
+                      ? "{pauses} between steps are longer than usual{: cost a step} on average"
+                      : "{steps} took more than {limit}, and {pauses} between steps are longer "
+                        "than usual{: cost a step} on average";
   if (pauses.count > 0)
-    finding.evidence.insert(finding.evidence.begin(),
-                            {pauses.longest.startNs, pauses.longest.endNs, "the longest pause between steps"});
+    finding.evidence.insert(finding.evidence.begin(), {pauses.longest.startNs, pauses.longest.endNs,
+                                                       "the longest pause between steps"});
   finding.count += pauses.count;
   // The gain if all steps were usual ones. Some of what slows them may be wanted.
   finding.gainBasis = GainBasis::Trace;
   finding.gainChain.gain = finding.gainChain.high = gain;
-  finding.baseNsPerStep = std::max({cost, analysis.meanStepNs(), analysis.of<RunPhases>().iterationNs()});
+  finding.baseNsPerStep =
+      std::max({cost, analysis.meanStepNs(), analysis.of<RunPhases>().iterationNs()});
   finding.confidence = kSure;
   finding.advice =
-      "compare a slow step with its neighbours on the timeline; a range around what you suspect gives it a name";
+      "compare a slow step with its neighbours on the timeline; a range around what you suspect "
+      "gives it a name";
   out.addAsItIs(std::move(finding));
 }
 
@@ -120,12 +130,14 @@ constinit const FindingRule kSlowStepsRule{
     .cost = CostIs::OfPhases,
     .thresholds = rules::slow_steps::kThresholds,
     .confidences = rules::slow_steps::kConfidences,
-    .meaning = "Some steps, or pauses between steps, take much longer than usual, and nothing names the reason.",
+    .meaning =
+        "Some steps, or pauses between steps, take much longer than usual, and nothing names the "
+        "reason.",
     .when =
-        "steps above the median + max({above}, {spreads} MAD), without their named phases, and pauses between steps "
-        "without a named phase cost ≥ {least}; where the host runs ahead (as many launches wait on average as a step "
-        "has), or graph replays lack work, only the devices' waits in them; not where {restless} MAD are more than the "
-        "median",
+        "steps above the median + max({above}, {spreads} MAD), without their named phases, and "
+        "pauses between steps without a named phase cost ≥ {least}; where the host runs ahead (as "
+        "many launches wait on average as a step has), or graph replays lack work, only the "
+        "devices' waits in them; not where {restless} MAD are more than the median",
     .fix = "code; read off the trace: all steps take as long as the median one, without pauses",
     .refutedBy = "a range around the work in the slow steps that shows that the program needs it",
     .detect = rules::slow_steps::detect,

@@ -16,34 +16,44 @@ namespace lacuna::analyzer {
 namespace rules::loader_wait {
 namespace {
 
-constexpr Threshold kStall{"stall", 0.05, Unit::Share,
-                           "PyTorch's TensorBoard plugin reports a data loader from the same share on."};
-constexpr Threshold kIdleWorkers{
-    "idle workers", 0.1, Unit::Share,
-    "Workers that prepare batches for a smaller share of the time have them ready: the wait is for handing them over."};
-constexpr Threshold kLeastGain{"gain", 0.02, Unit::Share,
-                               "A smaller gain from more workers is the price of handing batches over."};
-constexpr Threshold kMostlyComputes{"computes", 0.5, Unit::Share,
-                                    "Workers that mostly wait for files leave the cores to the training."};
+constexpr Threshold kStall{
+    "stall", 0.05, Unit::Share,
+    "PyTorch's TensorBoard plugin reports a data loader from the same share on."};
+constexpr Threshold kIdleWorkers{"idle workers", 0.1, Unit::Share,
+                                 "Workers that prepare batches for a smaller share of the time "
+                                 "have them ready: the wait is for handing them over."};
+constexpr Threshold kLeastGain{
+    "gain", 0.02, Unit::Share,
+    "A smaller gain from more workers is the price of handing batches over."};
+constexpr Threshold kMostlyComputes{
+    "computes", 0.5, Unit::Share,
+    "Workers that mostly wait for files leave the cores to the training."};
 constexpr Threshold kComputing{
     "computing", 0.05, Unit::Share,
     "Cheaper batches leave the cores to the training only where they take a part that counts."};
 constexpr std::int64_t kNearPart = 50;
-constexpr Threshold kNear{"near", 1.0 / kNearPart, Unit::Share,
-                          "Workers beyond the number that comes this near to plenty of them bring nothing."};
-constexpr Threshold kHalf{"half", 0.5, Unit::Share,
-                          "Where cheaper batches gain twice as much as more workers, the cores bind."};
-constexpr std::array kThresholds{kStall, kIdleWorkers, kLeastGain, kMostlyComputes, kComputing, kNear, kHalf};
+constexpr Threshold kNear{
+    "near", 1.0 / kNearPart, Unit::Share,
+    "Workers beyond the number that comes this near to plenty of them bring nothing."};
+constexpr Threshold kHalf{
+    "half", 0.5, Unit::Share,
+    "Where cheaper batches gain twice as much as more workers, the cores bind."};
+constexpr std::array kThresholds{kStall,     kIdleWorkers, kLeastGain, kMostlyComputes,
+                                 kComputing, kNear,        kHalf};
 
-constexpr Confidence kTimed{"the workers' times are recorded", 0.9, "Both the waits and their reason are measured."};
-constexpr Confidence kWaitsAlone{"only the waits are recorded", 0.7, "The time of a batch is taken from its wait."};
-constexpr Confidence kUnknownWorkers{"the number of workers is unknown", 0.5,
-                                     "More workers may help or not: the trace does not show who prepares batches."};
+constexpr Confidence kTimed{"the workers' times are recorded", 0.9,
+                            "Both the waits and their reason are measured."};
+constexpr Confidence kWaitsAlone{"only the waits are recorded", 0.7,
+                                 "The time of a batch is taken from its wait."};
+constexpr Confidence kUnknownWorkers{
+    "the number of workers is unknown", 0.5,
+    "More workers may help or not: the trace does not show who prepares batches."};
 constexpr std::array kConfidences{kTimed, kWaitsAlone, kUnknownWorkers};
 
 constexpr std::array kPrices{Cause::LoaderWait};
 
-/// More workers than a machine is likely to have cores for are not proposed, and plenty is this part more than needed.
+/// More workers than a machine is likely to have cores for are not proposed, and plenty is this
+/// part more than needed.
 constexpr std::uint32_t kMostWorkers = 64, kSparePart = 4;
 
 /// Workers that would prepare a batch as fast as the rest of a step consumes one.
@@ -52,18 +62,22 @@ std::uint32_t workersNeeded(const Facts& facts, std::int64_t stepNs, std::int64_
   // Nothing makes a step shorter than the device's work in it.
   const std::int64_t stepWithout =
       std::max({std::int64_t{1}, stepNs - waitPerStep, facts.analysis.meanStepLedger().busyNs()});
-  const std::int64_t batch = loader.workers > 0 && loader.batchNs() > 0 ? loader.batchNs() : waitPerStep;
+  const std::int64_t batch =
+      loader.workers > 0 && loader.batchNs() > 0 ? loader.batchNs() : waitPerStep;
   const auto needed = static_cast<std::uint32_t>((batch + stepWithout - 1) / stepWithout);
   // A device that need not wait is quicker as well, and uses up more batches.
-  const auto most =
-      std::clamp<std::uint32_t>(std::max(needed + needed / kSparePart + 1, loader.workers + 1), 2, kMostWorkers);
-  const auto played = [&](std::uint32_t workers) { return facts.play(fmt::format("loader.workers={}", workers)); };
+  const auto most = std::clamp<std::uint32_t>(
+      std::max(needed + needed / kSparePart + 1, loader.workers + 1), 2, kMostWorkers);
+  const auto played = [&](std::uint32_t workers) {
+    return facts.play(fmt::format("loader.workers={}", workers));
+  };
   const auto best = played(most);
   if (!best || best->gainNs() <= 0) return most;
   // More workers than the cores can run, or than hide the wait, bring nothing.
   for (std::uint32_t workers = loader.workers + 1; workers < most; ++workers) {
     const auto with = played(workers);
-    if (with && with->predictedNsPerStep <= best->predictedNsPerStep + best->predictedNsPerStep / kNearPart)
+    if (with &&
+        with->predictedNsPerStep <= best->predictedNsPerStep + best->predictedNsPerStep / kNearPart)
       return workers;
   }
   return most;
@@ -72,9 +86,10 @@ std::uint32_t workersNeeded(const Facts& facts, std::int64_t stepNs, std::int64_
 std::string slowStage(const LoaderStats& loader) {
   if (loader.busyNs <= 0) return {};
   const auto most = std::max_element(loader.stageNs.begin(), loader.stageNs.end());
-  return fmt::format("; {} takes {} of a batch's preparation",
-                     kLoaderStages[static_cast<std::size_t>(most - loader.stageNs.begin())],
-                     prof::shareText(static_cast<double>(*most) / static_cast<double>(loader.busyNs)));
+  return fmt::format(
+      "; {} takes {} of a batch's preparation",
+      kLoaderStages[static_cast<std::size_t>(most - loader.stageNs.begin())],
+      prof::shareText(static_cast<double>(*most) / static_cast<double>(loader.busyNs)));
 }
 
 /// The time of an iteration in which the device waits for batches.
@@ -89,11 +104,14 @@ struct LoaderWaits {
 /// Without the waits for workers that are started, which another finding prices.
 LoaderWaits waitsOf(const Facts& facts, std::int64_t restartsNs) {
   const LoaderStats& loader = facts.analysis.of<LoaderStats>();
-  const std::int64_t restartsInPausesNs = facts.perEveryStep(loader.restartNs - loader.stepRestartNs);
+  const std::int64_t restartsInPausesNs =
+      facts.perEveryStep(loader.restartNs - loader.stepRestartNs);
   LoaderWaits waits{.inStepNs = facts.costOf(Cause::LoaderWait) - restartsNs,
-                    .inPausesNs = std::max<std::int64_t>(0, facts.pausesOf(Cause::LoaderWait) - restartsInPausesNs)};
+                    .inPausesNs = std::max<std::int64_t>(
+                        0, facts.pausesOf(Cause::LoaderWait) - restartsInPausesNs)};
   std::int64_t iterationNs = facts.analysis.meanStepNs();
-  if (waits.inPausesNs > 0) iterationNs = std::max(iterationNs, facts.analysis.of<RunPhases>().iterationNs());
+  if (waits.inPausesNs > 0)
+    iterationNs = std::max(iterationNs, facts.analysis.of<RunPhases>().iterationNs());
   waits.iterationNs = std::max<std::int64_t>(1, iterationNs - restartsNs);
   return waits;
 }
@@ -114,50 +132,59 @@ void addUnknownWorkers(const Facts& facts, Outcome& out, const LoaderWaits& wait
   Finding finding = waiting(facts, waits);
   finding.confidence = kUnknownWorkers;
   finding.advice =
-      "the trace does not show how many workers the loader has, nor the time to prepare a batch: give it more workers "
-      "and compare (lacuna diff), or make preparing a batch cheaper; lacuna run records both";
+      "the trace does not show how many workers the loader has, nor the time to prepare a batch: "
+      "give it more workers and compare (lacuna diff), or make preparing a batch cheaper; lacuna "
+      "run records both";
   out.addBounded(std::move(finding), "loader*0");
 }
 
 bool preparingComputes(const LoaderStats& loader, std::int64_t stepNs) {
   const double computesNs = loader.cpuShare * static_cast<double>(loader.batchNs());
-  return loader.cpuShare > kMostlyComputes && computesNs >= kComputing * static_cast<double>(stepNs);
+  return loader.cpuShare > kMostlyComputes &&
+         computesNs >= kComputing * static_cast<double>(stepNs);
 }
 
 bool workersAreIdle(const LoaderStats& loader, std::int64_t stepNs) {
-  const double busy =
-      static_cast<double>(loader.batchNs()) / (static_cast<double>(stepNs) * std::max(1u, loader.workers));
+  const double busy = static_cast<double>(loader.batchNs()) /
+                      (static_cast<double>(stepNs) * std::max(1u, loader.workers));
   return loader.batchNs() > 0 && busy < kIdleWorkers;
 }
 
 /// True when batches that cost nothing would hide the wait.
 bool cheaperHelps(const Facts& facts, const std::optional<Prediction>& free, std::int64_t stepNs) {
-  return !workersAreIdle(facts.analysis.of<LoaderStats>(), stepNs) && free && free->gainShare() >= kStall;
+  return !workersAreIdle(facts.analysis.of<LoaderStats>(), stepNs) && free &&
+         free->gainShare() >= kStall;
 }
 
-/// True when more workers win back so little of what batches cost that their cost itself is the fault.
+/// True when more workers win back so little of what batches cost that their cost itself is the
+/// fault.
 bool coresBind(const std::optional<Prediction>& more, const std::optional<Prediction>& free) {
-  return more && free && static_cast<double>(more->gainNs()) < kHalf * static_cast<double>(free->gainNs());
+  return more && free &&
+         static_cast<double>(more->gainNs()) < kHalf * static_cast<double>(free->gainNs());
 }
 
 std::string cheaperAdvice(const LoaderStats& loader, const std::string& workers) {
-  std::string advice = fmt::format("make preparing a batch cheaper{}; {}", slowStage(loader), workers);
+  std::string advice =
+      fmt::format("make preparing a batch cheaper{}; {}", slowStage(loader), workers);
   if (loader.cpuShare > kMostlyComputes) {
-    advice += fmt::format(": preparing one computes {} of its time, and the training needs the cores",
-                          prof::shareText(loader.cpuShare));
+    advice +=
+        fmt::format(": preparing one computes {} of its time, and the training needs the cores",
+                    prof::shareText(loader.cpuShare));
   }
   return advice;
 }
 
 std::string adviceOf(const LoaderStats& loader, std::uint32_t workers, bool computes) {
-  const std::string have = loader.workers > 0 ? fmt::format("{} now", loader.workers)
-                                              : std::string("the training thread prepares batches itself now");
-  std::string advice =
-      fmt::format("give the loader {} worker{} ({}), so that batches are ready before they are asked for{}", workers,
-                  workers == 1 ? "" : "s", have, slowStage(loader));
+  const std::string have = loader.workers > 0
+                               ? fmt::format("{} now", loader.workers)
+                               : std::string("the training thread prepares batches itself now");
+  std::string advice = fmt::format(
+      "give the loader {} worker{} ({}), so that batches are ready before they are asked for{}",
+      workers, workers == 1 ? "" : "s", have, slowStage(loader));
   if (computes) {
-    advice += fmt::format("; preparing one computes {} of its time, so make it cheaper where cores are few",
-                          prof::shareText(loader.cpuShare));
+    advice += fmt::format(
+        "; preparing one computes {} of its time, so make it cheaper where cores are few",
+        prof::shareText(loader.cpuShare));
   }
   return advice;
 }
@@ -175,13 +202,15 @@ void detect(const Facts& facts, Outcome& out) {
   const auto gain = facts.play(fmt::format("loader.workers={}", workers));
   const auto free = facts.play("loader*0");
   const bool computes = preparingComputes(loader, stepNs);
-  const bool moreHelp = !gain || (!workersAreIdle(loader, stepNs) && gain->gainShare() >= kLeastGain);
+  const bool moreHelp =
+      !gain || (!workersAreIdle(loader, stepNs) && gain->gainShare() >= kLeastGain);
   // A wait that neither more workers nor quicker ones shorten is the price of handing over.
   if (loader.workers > 0 && !moreHelp && !computes && !cheaperHelps(facts, free, stepNs)) return;
   Finding finding = waiting(facts, waits);
   if (gain && (!moreHelp || (computes && coresBind(gain, free)))) {
     finding.advice = cheaperAdvice(
-        loader, moreHelp ? fmt::format("{} workers would gain {} {}", workers, prof::timeText(gain->gainNs()),
+        loader, moreHelp ? fmt::format("{} workers would gain {} {}", workers,
+                                       prof::timeText(gain->gainNs()),
                                        facts.analysis.steps.all.empty() ? "in all" : "a step")
                          : std::string("more workers would not help"));
     return out.addBounded(std::move(finding), "loader*0");
@@ -205,14 +234,16 @@ constinit const FindingRule kLoaderWaitRule{
     .confidences = rules::loader_wait::kConfidences,
     .meaning = "Batches are not ready when the program asks for them, and the device waits.",
     .when =
-        "the ledger's loader wait ≥ {stall} of the step, of the iteration where evaluations between steps wait, too; "
-        "with workers also that more of them, or batches that cost "
-        "nothing (then ≥ {stall}), gain ≥ {gain} and the present ones prepare batches for ≥ {idle workers} of the "
-        "time, or that preparing batches computes > {computes} of its time and ≥ {computing} of a step",
+        "the ledger's loader wait ≥ {stall} of the step, of the iteration where evaluations "
+        "between steps wait, too; with workers also that more of them, or batches that cost "
+        "nothing (then ≥ {stall}), gain ≥ {gain} and the present ones prepare batches for ≥ {idle "
+        "workers} of the time, or that preparing batches computes > {computes} of its time and ≥ "
+        "{computing} of a step",
     .fix =
-        "`loader.workers=N`: the smallest N whose step in the replay is within {near} of that with plenty; where "
-        "the number of workers is unknown ([loader](loader.md)), or more would not help or gain less than {half} of "
-        "what batches that cost nothing would, code: `loader*0`, an upper bound",
+        "`loader.workers=N`: the smallest N whose step in the replay is within {near} of that with "
+        "plenty; where the number of workers is unknown ([loader](loader.md)), or more would not "
+        "help or gain less than {half} of what batches that cost nothing would, code: `loader*0`, "
+        "an upper bound",
     .refutedBy = "a run on made-up batches that are already in memory and that takes as long",
     .detect = rules::loader_wait::detect,
 };

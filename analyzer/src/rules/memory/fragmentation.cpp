@@ -24,8 +24,10 @@ void detect(const Facts& facts, Outcome& out) {
     if (!state.fragmented() || state.freeBytes() * kOneIn < state.reservedBytes) continue;
     Finding finding;
     finding.count = state.freePieces;
-    finding.words = "the allocator took {taken} more though {free} were free: the largest piece was {largest}";
-    finding.quantities = {Quantity::bytes("taken", state.requestedBytes), Quantity::bytes("free", state.freeBytes()),
+    finding.words =
+        "the allocator took {taken} more though {free} were free: the largest piece was {largest}";
+    finding.quantities = {Quantity::bytes("taken", state.requestedBytes),
+                          Quantity::bytes("free", state.freeBytes()),
                           Quantity::bytes("largest", state.largestFreeBytes)};
     finding.confidence = kSure;
     finding.advice =
@@ -33,8 +35,8 @@ void detect(const Facts& facts, Outcome& out) {
         "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)";
     finding.evidence.push_back(momentOf(state.atNs, "more taken from the device", memory.device));
     // The free memory in one piece would have done.
-    return out.addBytes(std::move(finding),
-                        GainSum("taken though as much was free", signedBytes(state.requestedBytes)));
+    return out.addBytes(std::move(finding), GainSum("taken though as much was free",
+                                                    signedBytes(state.requestedBytes)));
   }
 }
 
@@ -49,10 +51,13 @@ constinit const FindingRule kFragmentationRule{
     .severity = Severity::Medium,
     .thresholds = rules::fragmentation::kThresholds,
     .confidences = rules::fragmentation::kConfidences,
-    .meaning = "The allocator had enough free memory, but in pieces too small, and took more from the device.",
+    .meaning =
+        "The allocator had enough free memory, but in pieces too small, and took more from the "
+        "device.",
     .when =
-        "when an allocator last had to take more from its device than ever before, it had as much free as was asked "
-        "for, but in pieces too small ([memory](memory.md)), and ≥ {free} of its memory",
+        "when an allocator last had to take more from its device than ever before, it had as much "
+        "free as was asked for, but in pieces too small ([memory](memory.md)), and ≥ {free} of its "
+        "memory",
     .fix = "code; bytes: the memory taken from the device though as much was free",
     .refutedBy = "segments that can grow and a peak as high",
     .detect = rules::fragmentation::detect,

@@ -29,22 +29,26 @@ std::vector<OneMemory> memories(const Analysis& analysis) {
   if (!analysis.of<MemoryTables>().all.present) return out;
   if (analysis.of<MemoryTables>().byDevice.empty()) {
     const bool one = analysis.of<MemoryTables>().devices.size() == 1;
-    out.push_back(
-        {analysis.of<MemoryTables>().all, {}, one ? analysis.of<MemoryTables>().devices[0].device : prof::DeviceId()});
+    out.push_back({analysis.of<MemoryTables>().all,
+                   {},
+                   one ? analysis.of<MemoryTables>().devices[0].device : prof::DeviceId()});
   }
   for (std::size_t i = 0; i < analysis.of<MemoryTables>().byDevice.size(); ++i) {
     const auto device = std::find_if(
-        analysis.devices.begin(), analysis.devices.end(),
-        [&](const DeviceAccount& account) { return account.id == analysis.of<MemoryTables>().devices[i].device; });
-    out.push_back({analysis.of<MemoryTables>().byDevice[i],
-                   device == analysis.devices.end() ? std::string() : fmt::format(" of {}", device->label),
-                   analysis.of<MemoryTables>().devices[i].device});
+        analysis.devices.begin(), analysis.devices.end(), [&](const DeviceAccount& account) {
+          return account.id == analysis.of<MemoryTables>().devices[i].device;
+        });
+    out.push_back(
+        {analysis.of<MemoryTables>().byDevice[i],
+         device == analysis.devices.end() ? std::string() : fmt::format(" of {}", device->label),
+         analysis.of<MemoryTables>().devices[i].device});
   }
   return out;
 }
 
 std::string originOf(const LiveTensor& tensor) {
-  if (!tensor.tensor.empty() && !tensor.op.empty()) return fmt::format("{} from {}", tensor.tensor, tensor.op);
+  if (!tensor.tensor.empty() && !tensor.op.empty())
+    return fmt::format("{} from {}", tensor.tensor, tensor.op);
   if (!tensor.op.empty()) return std::string(tensor.op);
   return tensor.tensor.empty() ? "an unnamed operator" : std::string(tensor.tensor);
 }
@@ -57,20 +61,23 @@ Evidence momentOf(prof::TimeNs atNs, std::string what, prof::DeviceId device) {
   return {.startNs = atNs, .endNs = atNs, .what = std::move(what), .device = device};
 }
 
-void predictEdit(const Analysis& analysis, Finding& finding, prof::DeviceId device, std::uint64_t peakBytes) {
+void predictEdit(const Analysis& analysis, Finding& finding, prof::DeviceId device,
+                 std::uint64_t peakBytes) {
   const PeakEdit* edit = bestPeakEdit(analysis, device);
   if (edit == nullptr || edit->peakAfterBytes >= peakBytes) {
-    finding.notPredicted = "nothing that is alive at the peak could be freed earlier or computed again";
+    finding.notPredicted =
+        "nothing that is alive at the peak could be freed earlier or computed again";
     return;
   }
   finding.gainBasis = GainBasis::Bytes;
-  finding.gainChain.gain =
-      GainSum("peak", signedBytes(peakBytes)).minus("peak with the edit", signedBytes(edit->peakAfterBytes));
+  finding.gainChain.gain = GainSum("peak", signedBytes(peakBytes))
+                               .minus("peak with the edit", signedBytes(edit->peakAfterBytes));
   const bool again = edit->kind == PeakEditKind::Recompute;
   finding.advice += fmt::format(
       "; most helps to {} {}{}", again ? "recompute" : "free earlier what is of", edit->origin,
-      again && edit->costNsPerStep > 0 ? fmt::format(", which takes {} a step", prof::timeText(edit->costNsPerStep))
-                                       : std::string());
+      again && edit->costNsPerStep > 0
+          ? fmt::format(", which takes {} a step", prof::timeText(edit->costNsPerStep))
+          : std::string());
 }
 
 }  // namespace lacuna::analyzer

@@ -28,7 +28,9 @@ std::string originOf(const LiveTensor& tensor);
 std::int64_t signedBytes(std::uint64_t bytes);
 /// Evidence at one moment.
 Evidence momentOf(prof::TimeNs atNs, std::string what, prof::DeviceId device);
-/// The gain of an advice to need less memory: the bytes that the best of the edits of the peak saves.
-void predictEdit(const Analysis& analysis, Finding& finding, prof::DeviceId device, std::uint64_t peakBytes);
+/// The gain of an advice to need less memory: the bytes that the best of the edits of the peak
+/// saves.
+void predictEdit(const Analysis& analysis, Finding& finding, prof::DeviceId device,
+                 std::uint64_t peakBytes);
 
 }  // namespace lacuna::analyzer

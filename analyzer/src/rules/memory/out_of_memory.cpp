@@ -14,7 +14,8 @@ constexpr Confidence kSure{"", 1, "The program's own error is in the trace."};
 constexpr std::array kConfidences{kSure};
 
 const OneMemory& highest(const std::vector<OneMemory>& all) {
-  return *std::ranges::max_element(all, std::less(), [](const OneMemory& one) { return one.memory.peakBytes; });
+  return *std::ranges::max_element(all, std::less(),
+                                   [](const OneMemory& one) { return one.memory.peakBytes; });
 }
 
 void detect(const Facts& facts, Outcome& out) {
@@ -23,7 +24,9 @@ void detect(const Facts& facts, Outcome& out) {
   std::string first;
   for (std::uint64_t i = 0; i < store.rows<prof::LogLine>(); ++i) {
     const auto line = store.row<prof::LogLine>(i);
-    if (line.level != prof::LogLevel::Error || !containsAnyCase(store.text(line.text), "out of memory")) continue;
+    if (line.level != prof::LogLevel::Error ||
+        !containsAnyCase(store.text(line.text), "out of memory"))
+      continue;
     if (first.empty()) first = store.text(line.text);
     ++finding.count;
     if (finding.evidence.size() < kMostMemoryEvidence)
@@ -35,8 +38,8 @@ void detect(const Facts& facts, Outcome& out) {
                         Quantity::number("count", static_cast<double>(finding.count))};
   finding.confidence = kSure;
   finding.advice =
-      "compare what was wanted with what is alive at the peak (--section memory): a smaller batch, mixed precision, or "
-      "recomputed activations (checkpoint) need less";
+      "compare what was wanted with what is alive at the peak (--section memory): a smaller batch, "
+      "mixed precision, or recomputed activations (checkpoint) need less";
   const auto all = memories(facts.analysis);
   if (all.empty()) {
     finding.notPredicted = "the trace holds no allocations";
@@ -57,7 +60,9 @@ constinit const FindingRule kOutOfMemoryRule{
     .severity = Severity::High,
     .confidences = rules::out_of_memory::kConfidences,
     .meaning = "The program asked for memory that its device did not have.",
-    .when = "an error in the trace's log contains 'out of memory' (snapshots of PyTorch's allocator record it)",
+    .when =
+        "an error in the trace's log contains 'out of memory' (snapshots of PyTorch's allocator "
+        "record it)",
     .fix = "code; bytes: as `memory-nearly-full`, of the memory with the highest peak",
     .refutedBy = "an error of another program in the same log",
     .detect = rules::out_of_memory::detect,

@@ -14,19 +14,22 @@ namespace {
 constexpr Threshold kDevices{"devices", 2, Unit::Count, "One device holds one copy of the model."};
 constexpr std::array kThresholds{kDevices};
 
-constexpr Confidence kSure{"", 0.8, "Operators with the names of replication ran; another library may use them."};
+constexpr Confidence kSure{
+    "", 0.8, "Operators with the names of replication ran; another library may use them."};
 constexpr std::array kConfidences{kSure};
 
 bool ran(const Analysis& analysis, std::string_view text) {
-  return std::ranges::any_of(analysis.of<OperatorTables>().byName,
-                             [&](const OperatorRow& row) { return row.name.find(text) != std::string::npos; });
+  return std::ranges::any_of(analysis.of<OperatorTables>().byName, [&](const OperatorRow& row) {
+    return row.name.find(text) != std::string::npos;
+  });
 }
 
 void detect(const Facts& facts, Outcome& out) {
   const Analysis& analysis = facts.analysis;
   std::set<std::uint32_t> processes;
   for (const DeviceAccount& device : analysis.devices) processes.insert(device.osPid);
-  const bool replicates = ran(analysis, "broadcast_coalesced") || ran(analysis, "BroadcastBackward") ||
+  const bool replicates = ran(analysis, "broadcast_coalesced") ||
+                          ran(analysis, "BroadcastBackward") ||
                           ran(analysis, "DataParallel.forward");
   const bool isOne = analysis.devices.size() >= kDevices.count() && processes.size() == 1;
   if (!isOne || !replicates || ran(analysis, "DistributedDataParallel")) return;
@@ -35,8 +38,8 @@ void detect(const Facts& facts, Outcome& out) {
   finding.quantities = {Quantity::number("devices", static_cast<double>(analysis.devices.size()))};
   finding.confidence = kSure;
   finding.advice =
-      "use DistributedDataParallel: one process a device, no copy of the model each step, gradients overlap the "
-      "backward pass";
+      "use DistributedDataParallel: one process a device, no copy of the model each step, "
+      "gradients overlap the backward pass";
   out.addSeenInPart(std::move(finding), "replication*0");
 }
 

@@ -11,11 +11,13 @@ namespace lacuna::analyzer {
 namespace rules::exposed_communication {
 namespace {
 
-constexpr Threshold kLeast{"least", 0.1, Unit::Share,
-                           "PyTorch's TensorBoard plugin names communication from the same share on."};
+constexpr Threshold kLeast{
+    "least", 0.1, Unit::Share,
+    "PyTorch's TensorBoard plugin names communication from the same share on."};
 constexpr std::array kThresholds{kLeast};
 
-constexpr Confidence kSure{"", 0.7, "The exposed time is measured; some of it has no compute left to hide behind."};
+constexpr Confidence kSure{
+    "", 0.7, "The exposed time is measured; some of it has no compute left to hide behind."};
 constexpr std::array kConfidences{kSure};
 
 constexpr std::array kPrices{Cause::ExposedCommunication};
@@ -25,17 +27,19 @@ void detect(const Facts& facts, Outcome& out) {
   // The wait of ranks for a late one is not the communication's fault.
   std::int64_t waited = 0;
   for (const RankRow& row : analysis.of<RankStats>().rows) prof::addTo(waited, row.stepWaitNs);
-  const std::int64_t cost = facts.costOf(Cause::ExposedCommunication) - facts.perStepOfDevice(waited);
+  const std::int64_t cost =
+      facts.costOf(Cause::ExposedCommunication) - facts.perStepOfDevice(waited);
   if (facts.shareOfStep(cost) < kLeast) return;
   Finding finding;
   finding.costNsPerStep = cost;
   finding.words = "communication that no compute hides takes {cost} {a step} ({share of it})";
   finding.confidence = kSure;
   finding.advice =
-      "start collectives as soon as gradients are ready, in buckets; accumulate over several batches; send half "
-      "precision";
+      "start collectives as soon as gradients are ready, in buckets; accumulate over several "
+      "batches; send half precision";
   finding.evidence = facts.evidenceOf(Cause::ExposedCommunication);
-  for (const CollectiveRow& row : analysis.of<CommunicationStats>().collectives) finding.count += row.count;
+  for (const CollectiveRow& row : analysis.of<CommunicationStats>().collectives)
+    finding.count += row.count;
   out.add(std::move(finding), "overlap=on");
 }
 
@@ -52,7 +56,8 @@ constinit const FindingRule kExposedCommunicationRule{
     .thresholds = rules::exposed_communication::kThresholds,
     .confidences = rules::exposed_communication::kConfidences,
     .meaning = "Collectives run while no compute does.",
-    .when = "exposed communication ≥ {least} of the step, without the waits of ranks for a later one",
+    .when =
+        "exposed communication ≥ {least} of the step, without the waits of ranks for a later one",
     .fix = "`overlap=on`",
     .refutedBy = "a run on one rank whose steps take as long",
     .detect = rules::exposed_communication::detect,

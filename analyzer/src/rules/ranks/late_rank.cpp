@@ -13,12 +13,15 @@ namespace rules::late_rank {
 namespace {
 
 constexpr std::uint64_t kLastTenths = 7, kTenths = 10;
-constexpr Threshold kLast{"last", static_cast<double>(kLastTenths) / kTenths, Unit::Share,
-                          "Equal ranks are last in turn; one that is last so often has a reason of its own."};
-constexpr Threshold kLeast{"least", 0.03, Unit::Share, "Ranks enter within some microseconds of each other at best."};
+constexpr Threshold kLast{
+    "last", static_cast<double>(kLastTenths) / kTenths, Unit::Share,
+    "Equal ranks are last in turn; one that is last so often has a reason of its own."};
+constexpr Threshold kLeast{"least", 0.03, Unit::Share,
+                           "Ranks enter within some microseconds of each other at best."};
 constexpr std::array kThresholds{kLast, kLeast};
 
-constexpr Confidence kSure{"", 0.5, "The entries are recorded; the work behind the collective may move with them."};
+constexpr Confidence kSure{
+    "", 0.5, "The entries are recorded; the work behind the collective may move with them."};
 constexpr std::array kConfidences{kSure};
 
 /// So many of its latest entries are evidence enough.
@@ -40,25 +43,31 @@ void detect(const Facts& facts, Outcome& out) {
   for (const RankRow& row : ranks.rows) {
     // The cost of one rank alone: by how much it held the others up.
     const std::int64_t cost = row.stepHeldUpNs / facts.analysis.stepCount();
-    if (row.last * kTenths < ranks.matched * kLastTenths || facts.shareOfStep(cost) < kLeast) continue;
+    if (row.last * kTenths < ranks.matched * kLastTenths || facts.shareOfStep(cost) < kLeast)
+      continue;
     Finding finding;
     finding.costNsPerStep = cost;
     finding.count = row.last;
-    finding.words = "rank {rank} enters {last} of {matched} collectives last, {cost} {a step} behind";
-    finding.quantities = {Quantity::number("rank", row.rank), Quantity::number("last", static_cast<double>(row.last)),
+    finding.words =
+        "rank {rank} enters {last} of {matched} collectives last, {cost} {a step} behind";
+    finding.quantities = {Quantity::number("rank", row.rank),
+                          Quantity::number("last", static_cast<double>(row.last)),
                           Quantity::number("matched", static_cast<double>(ranks.matched))};
-    // The replay knows no bonds between ranks. The entries themselves show what each collective would gain: the others
-    // wait for the next-latest rank all the same. How the work after the collective moves is not known.
+    // The replay knows no bonds between ranks. The entries themselves show what each collective
+    // would gain: the others wait for the next-latest rank all the same. How the work after the
+    // collective moves is not known.
     finding.confidence = kSure;
     finding.gainBasis = GainBasis::Trace;
     GainChain& chain = finding.gainChain;
-    chain.gain = GainSum("behind the next", row.stepAloneNs).over("steps", facts.analysis.stepCount());
+    chain.gain =
+        GainSum("behind the next", row.stepAloneNs).over("steps", facts.analysis.stepCount());
     chain.high = GainSum("others held up", row.stepHeldUpNs)
                      .over("steps", facts.analysis.stepCount())
                      .atLeast(kItsGain, chain.gain.value());
     finding.advice = fmt::format(
-        "compare rank {} with the others: its batches, its loader, its clock speed (the gain is read off when ranks "
-        "enter, as far as the next-latest one; ranks are not replayed together)",
+        "compare rank {} with the others: its batches, its loader, its clock speed (the gain is "
+        "read off when ranks enter, as far as the next-latest one; ranks are not replayed "
+        "together)",
         row.rank);
     addEvidence(ranks, row, finding);
     out.addAsItIs(std::move(finding));

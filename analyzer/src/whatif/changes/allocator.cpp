@@ -25,7 +25,8 @@ constinit const ChangeType changes::allocator{
              .error = kNotMeasured},
     .apply =
         [](Scenario& scenario, const Change&, Bound) {
-          for (HostItem& item : scenario.items) prof::takeFrom(item.gapNs, std::min(item.gapNs, item.driverNs));
+          for (HostItem& item : scenario.items)
+            prof::takeFrom(item.gapNs, std::min(item.gapNs, item.driverNs));
         },
     .hastensHost = always,
 };

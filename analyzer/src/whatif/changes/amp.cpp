@@ -22,7 +22,8 @@ constexpr KernelKind kAmpMatrix[] = {KernelKind::Product, KernelKind::Convolutio
 constexpr KernelKind kAmpProduct[] = {KernelKind::Product};
 constexpr KernelKind kAmpConvolution[] = {KernelKind::Convolution};
 constexpr KernelKind kAmpOther[] = {KernelKind::Pointwise, KernelKind::Other};
-/// ResNet-18 took 0.42 and a small transformer 0.33 with oneDNN on a CPU with AMX; their convolutions alone 0.29.
+/// ResNet-18 took 0.42 and a small transformer 0.33 with oneDNN on a CPU with AMX; their
+/// convolutions alone 0.29.
 constexpr DurationFactor kHalfMatrix{0.35, 0.15, 0.6};
 /// From the same runs.
 constexpr DurationFactor kHalfOther{0.85, 0.6, 1.0};
@@ -35,7 +36,8 @@ constexpr CalibratedFactor kAmpFactors[] = {
 
 bool computesInHalf(std::string_view kernel) {
   const Number number = numberOfKernel(kernel);
-  return number == Number::F16 || number == Number::Bf16 || number == Number::F8 || number == Number::I8;
+  return number == Number::F16 || number == Number::Bf16 || number == Number::F8 ||
+         number == Number::I8;
 }
 
 }  // namespace
@@ -44,15 +46,16 @@ constinit const ChangeType changes::amp{
     .info = {.name = "amp",
              .form = "amp=on",
              .brief = "kernels compute in half precision",
-             .effect = "matrix kernels take 0.35 (0.15 … 0.6), other kernels 0.85 (0.6 … 1) of their time; kernels "
-                       "whose names already show half precision keep theirs",
+             .effect = "matrix kernels take 0.35 (0.15 … 0.6), other kernels 0.85 (0.6 … 1) of "
+                       "their time; kernels whose names already show half precision keep theirs",
              .argument = ChangeArgument::Word,
              .values = kAmpWords,
              .error = kNotMeasured},
     .acts = Acts::WhenOn,
     .apply =
         [](Scenario& scenario, const Change& change, Bound bound) {
-          scaleByKind(scenario, change, bound, [](std::string_view name) { return !computesInHalf(name); });
+          scaleByKind(scenario, change, bound,
+                      [](std::string_view name) { return !computesInHalf(name); });
         },
     .note = noteOfFactors,
     .hasBounds = true,

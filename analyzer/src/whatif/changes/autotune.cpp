@@ -29,8 +29,10 @@ constinit const ChangeType changes::autotune{
              .values = kSwitchWords,
              .error = kNotMeasured},
     .acts = Acts::WhenOn,
-    .apply = [](Scenario& scenario, const Change& change,
-                Bound bound) { scaleByKind(scenario, change, bound, [](std::string_view) { return true; }); },
+    .apply =
+        [](Scenario& scenario, const Change& change, Bound bound) {
+          scaleByKind(scenario, change, bound, [](std::string_view) { return true; });
+        },
     .note = noteOfFactors,
     .hasBounds = true,
     .factors = kTuneFactors,

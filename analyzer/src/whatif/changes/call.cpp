@@ -14,7 +14,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// A call that takes no time does not wait either; one that started work hands it over as others do.
+/// A call that takes no time does not wait either; one that started work hands it over as others
+/// do.
 void scaleCalls(Scenario& scenario, const Change& change, Bound) {
   const Simulator::Model& base = *scenario.base;
   std::unordered_map<prof::StringId, bool> named;
@@ -40,16 +41,19 @@ void scaleCalls(Scenario& scenario, const Change& change, Bound) {
   for (const DriverPart& part : base.driverParts) {
     if (!named[part.call]) continue;
     HostItem& item = scenario.items[part.item];
-    const std::int64_t goes = std::min({item.gapNs, item.driverNs, scaled(part.ns, std::max(0.0, 1 - change.factor))});
+    const std::int64_t goes =
+        std::min({item.gapNs, item.driverNs, scaled(part.ns, std::max(0.0, 1 - change.factor))});
     prof::takeFrom(item.gapNs, goes);
     prof::takeFrom(item.driverNs, goes);
   }
 }
 
 bool takesWaitsAway(const Change& change, const Simulator::Model& model) {
-  return change.factor == 0 && std::any_of(model.items.begin(), model.items.end(), [&](const HostItem& item) {
+  return change.factor == 0 &&
+         std::any_of(model.items.begin(), model.items.end(), [&](const HostItem& item) {
            const auto name = model.callNames.find(item.call);
-           const bool waits = item.kind == HostItemKind::Sync || (item.blocks && !model.callerWorks(item));
+           const bool waits =
+               item.kind == HostItemKind::Sync || (item.blocks && !model.callerWorks(item));
            return waits && name != model.callNames.end() && isNamed(change, name->second);
          });
 }
@@ -58,8 +62,9 @@ prof::Status hasChosenCalls(const Change& change, const Simulator::Model& model)
   const bool any = std::any_of(model.callNames.begin(), model.callNames.end(),
                                [&](const auto& call) { return isNamed(change, call.second); });
   if (any) return {};
-  return prof::Error{fmt::format("'{}': no call of the steps replayed has a name with '{}' in it; there are: {}",
-                                 change.text(), change.pattern, frequentCalls(model))};
+  return prof::Error{
+      fmt::format("'{}': no call of the steps replayed has a name with '{}' in it; there are: {}",
+                  change.text(), change.pattern, frequentCalls(model))};
 }
 
 }  // namespace
@@ -68,8 +73,9 @@ constinit const ChangeType changes::call{
     .info = {.name = "call",
              .form = "call:PATTERN*F",
              .brief = "calls of these names take F times as long (0: no wait)",
-             .effect = "calls whose names match, of those that wait the part behind the wait, and driver calls between "
-                       "launches, take F times as long; with 0 they do not wait either",
+             .effect =
+                 "calls whose names match, of those that wait the part behind the wait, and driver "
+                 "calls between launches, take F times as long; with 0 they do not wait either",
              .names = ChangeNames::Needed,
              .namesExample = "call:cudaMemcpy*0",
              .error = kNotMeasured},

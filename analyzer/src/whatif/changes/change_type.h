@@ -17,17 +17,19 @@ namespace lacuna::analyzer {
 struct CalibratedFactor {
   std::string_view kernels;  ///< the word for these kinds in a calibration file
   std::span<const KernelKind> kinds;
-  std::optional<DurationFactor> builtIn{};  ///< nothing where another word's factor covers these kinds
+  std::optional<DurationFactor>
+      builtIn{};  ///< nothing where another word's factor covers these kinds
 };
 
 /// The side of a switch that differs from the run as it was recorded. Its other side does nothing.
 enum class Acts : std::uint8_t { Always, WhenOn, WhenOff };
 
-/// One knob or part: all that the simulator knows of it. To add a change, write one file beside the others and list it
-/// in registry.h. A function that is null stands for the comment's "otherwise".
+/// One knob or part: all that the simulator knows of it. To add a change, write one file beside the
+/// others and list it in registry.h. A function that is null stands for the comment's "otherwise".
 struct ChangeType {
   ChangeInfo info;
-  /// The functions below are asked on that side alone, so that none of them reads the words of a switch.
+  /// The functions below are asked on that side alone, so that none of them reads the words of a
+  /// switch.
   Acts acts = Acts::Always;
   /// Alters the program to replay. Otherwise nothing happens.
   void (*apply)(Scenario&, const Change&, Bound) = nullptr;
@@ -37,7 +39,8 @@ struct ChangeType {
   prof::Status (*check)(const Change&, const Simulator::Model&) = nullptr;
   /// True when waits of the host go, so that steady steps are replayed. Otherwise they stay.
   bool (*removesStalls)(const Change&, const Simulator::Model&) = nullptr;
-  /// True when the change leaves the device's work as it is and only brings it sooner. Otherwise it does not.
+  /// True when the change leaves the device's work as it is and only brings it sooner. Otherwise it
+  /// does not.
   bool (*hastensHost)(const Change&) = nullptr;
   /// An assumption for people; may be empty. Otherwise there is none.
   std::string (*note)(const Change&, const Simulator::Model&) = nullptr;

@@ -14,8 +14,9 @@ constinit const ChangeType changes::communication{
              .error = kNotMeasured},
     .apply =
         [](Scenario& scenario, const Change& change, Bound) {
-          scaleNodes(scenario, change.factor,
-                     [&](std::size_t node) { return scenario.base->nodes[node].work == Work::Communication; });
+          scaleNodes(scenario, change.factor, [&](std::size_t node) {
+            return scenario.base->nodes[node].work == Work::Communication;
+          });
         },
 };
 

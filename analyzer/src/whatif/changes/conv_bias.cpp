@@ -10,8 +10,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// The gradient of a layer's bias is the sum of the layer's: a reduction among the products that come next to the
-/// norm's own gradient, which is computed just before.
+/// The gradient of a layer's bias is the sum of the layer's: a reduction among the products that
+/// come next to the norm's own gradient, which is computed just before.
 void removeBiases(Scenario& scenario, const Change&, Bound) {
   bool behindNorm = false;
   for (HostItem& item : scenario.items) {
@@ -34,9 +34,9 @@ constinit const ChangeType changes::convBias{
     .info = {.name = "conv_bias",
              .form = "conv_bias=off",
              .brief = "layers in front of a batch norm have no bias",
-             .effect =
-                 "kernels with \"bias\" in their names are gone, and reductions among the products behind a batch "
-                 "norm's gradient: the bias's own gradient. Adding and updating the bias stays",
+             .effect = "kernels with \"bias\" in their names are gone, and reductions among the "
+                       "products behind a batch norm's gradient: the bias's own gradient. Adding "
+                       "and updating the bias stays",
              .argument = ChangeArgument::Word,
              .values = kSwitchWords,
              .error = kNotMeasured},

@@ -10,10 +10,13 @@ constinit const ChangeType changes::conversion{
     .info = {.name = "conversion",
              .form = "conversion*F",
              .brief = "converting what was just converted takes F times as long",
-             .effect = "conversions directly behind a conversion of the same: host and device take F times as long",
+             .effect = "conversions directly behind a conversion of the same: host and device take "
+                       "F times as long",
              .error = kNotMeasured},
-    .apply = [](Scenario& scenario, const Change& change,
-                Bound) { scaleAvoidableWork(scenario, AvoidableWork::ConvertsBack, change.factor); },
+    .apply =
+        [](Scenario& scenario, const Change& change, Bound) {
+          scaleAvoidableWork(scenario, AvoidableWork::ConvertsBack, change.factor);
+        },
 };
 
 }  // namespace lacuna::analyzer

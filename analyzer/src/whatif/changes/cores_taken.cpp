@@ -9,8 +9,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Other programs' share of what the threads' work took: of host work, of batches as far as preparing them computes,
-/// and of the work of a CPU device.
+/// Other programs' share of what the threads' work took: of host work, of batches as far as
+/// preparing them computes, and of the work of a CPU device.
 void scaleCoresTaken(Scenario& scenario, const Change& change, Bound) {
   const Simulator::Model& base = *scenario.base;
   const double goes = 1 - change.factor;
@@ -37,8 +37,9 @@ constinit const ChangeType changes::coresTaken{
              .form = "cores-taken*F",
              .brief = "other programs take F times as much of the cores",
              .effect = "other programs take F times as much of the cores as they did "
-                       "([above](#cores-that-other-programs-use)): host work takes 1 − (1 − F) ℓ of its time by its "
-                       "thread's own ℓ, work of a CPU device and the computing part of batches by the program's",
+                       "([above](#cores-that-other-programs-use)): host work takes 1 − (1 − F) ℓ "
+                       "of its time by its thread's own ℓ, work of a CPU device and the computing "
+                       "part of batches by the program's",
              .error = kNotMeasured},
     .apply = scaleCoresTaken,
 };

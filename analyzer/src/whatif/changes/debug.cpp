@@ -10,16 +10,20 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// A check for infinities or NaN is a few launches, at most this many items before the synchronisation that reads it.
+/// A check for infinities or NaN is a few launches, at most this many items before the
+/// synchronisation that reads it.
 constexpr std::size_t kChain = 8;
 
-/// Checks for numbers that are none, up to the synchronisation that reads the answer, and what a debug mode does inside
-/// of operators that the caller executes. Without either every synchronisation is taken for the debug mode's.
+/// Checks for numbers that are none, up to the synchronisation that reads the answer, and what a
+/// debug mode does inside of operators that the caller executes. Without either every
+/// synchronisation is taken for the debug mode's.
 void leaveDebugMode(Scenario& scenario, const Change&, Bound) {
   auto& items = scenario.items;
   bool any = false;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (items[i].kind != HostItemKind::Launch || !checksNumbers(scenario.base->names[items[i].node])) continue;
+    if (items[i].kind != HostItemKind::Launch ||
+        !checksNumbers(scenario.base->names[items[i].node]))
+      continue;
     std::size_t end = i;
     while (end < items.size() && end - i < kChain && items[end].kind != HostItemKind::Sync) ++end;
     if (end == items.size() || items[end].kind != HostItemKind::Sync) continue;
@@ -50,10 +54,11 @@ constinit const ChangeType changes::debug{
     .info = {.name = "debug",
              .form = "debug=off",
              .brief = "checks for infinities and NaN go, and their waits",
-             .effect = "launches that check for infinities or NaN are gone, up to the synchronisation that reads the "
-                       "answer, and so are the checks of anomaly detection inside of operators that the caller "
-                       "executes, with the time to keep a stack for each node of the graph of gradients "
-                       "(`debug.stack_ns`, which the hook measures); without either no synchronisation waits",
+             .effect = "launches that check for infinities or NaN are gone, up to the "
+                       "synchronisation that reads the answer, and so are the checks of anomaly "
+                       "detection inside of operators that the caller executes, with the time to "
+                       "keep a stack for each node of the graph of gradients (`debug.stack_ns`, "
+                       "which the hook measures); without either no synchronisation waits",
              .argument = ChangeArgument::Word,
              .values = kSwitchWords,
              .error = kMeasuredOnWaits},

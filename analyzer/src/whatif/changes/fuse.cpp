@@ -11,8 +11,8 @@ namespace lacuna::analyzer {
 namespace {
 
 constexpr KernelKind kFused[] = {KernelKind::Pointwise};
-/// Chains of two to four pointwise operators, compiled into one by PyTorch 2.15 on a CPU with AMX: 0.13, from nothing
-/// to 0.9 where the chain takes a tenth of a millisecond and the call counts.
+/// Chains of two to four pointwise operators, compiled into one by PyTorch 2.15 on a CPU with AMX:
+/// 0.13, from nothing to 0.9 where the chain takes a tenth of a millisecond and the call counts.
 constexpr DurationFactor kFusedRest{0.15, 0.0, 0.5};
 constexpr CalibratedFactor kFuseFactors[] = {{"pointwise", kFused, kFusedRest}};
 
@@ -25,7 +25,8 @@ void fuseNeighbours(Scenario& scenario, const Change& change, Bound bound) {
       continue;
     }
     DeviceNode& node = scenario.nodes[item.node];
-    if (node.work != Work::Compute || node.isMemset || !isPointwiseWork(scenario.base->names[item.node])) {
+    if (node.work != Work::Compute || node.isMemset ||
+        !isPointwiseWork(scenario.base->names[item.node])) {
       head = nullptr;
       continue;
     }
@@ -35,7 +36,8 @@ void fuseNeighbours(Scenario& scenario, const Change& change, Bound bound) {
     }
     std::int64_t& total = scenario.nodes[head->node].durNs;
     const std::int64_t longer = std::max(total, node.durNs), shorter = std::min(total, node.durNs);
-    const DurationFactor rest = scenario.base->factors().factor(change.target, KernelKind::Pointwise, shorter);
+    const DurationFactor rest =
+        scenario.base->factors().factor(change.target, KernelKind::Pointwise, shorter);
     total = longer + scaled(shorter, pick(rest, bound));
     removeLaunch(scenario, item);
   }
@@ -47,7 +49,8 @@ constinit const ChangeType changes::fuse{
     .info = {.name = "fuse",
              .form = "fuse=on",
              .brief = "neighbouring pointwise kernels become one",
-             .effect = "neighbouring pointwise kernels take as long as the longest and 0.15 (0 … 0.5) of the others",
+             .effect = "neighbouring pointwise kernels take as long as the longest and 0.15 (0 … "
+                       "0.5) of the others",
              .argument = ChangeArgument::Word,
              .values = kSwitchWords,
              .error = kNotMeasured,

@@ -16,7 +16,8 @@ namespace {
 constexpr std::int64_t kEmptyKernelNs = 1'500;
 /// The same on the queue of a CPU device.
 constexpr std::int64_t kEmptyCpuWorkNs = 200;
-/// A fused optimizer still lists every parameter, for one part in so many of the host time of a launch: a convention.
+/// A fused optimizer still lists every parameter, for one part in so many of the host time of a
+/// launch: a convention.
 constexpr std::int64_t kListedParts = 10;
 
 using KernelOfQueue = std::pair<std::size_t, prof::StringId>;
@@ -32,7 +33,8 @@ std::map<KernelOfQueue, std::int64_t> startCostsNs(const Simulator::Model& model
   return costs;
 }
 
-/// In each step one launch for all parameters that kernels of one name update: it computes what they did.
+/// In each step one launch for all parameters that kernels of one name update: it computes what
+/// they did.
 void fuseOptimizer(Scenario& scenario, const Change&, Bound) {
   const auto startNs = startCostsNs(*scenario.base);
   std::map<KernelOfQueue, DeviceNode*> heads;  // of one step
@@ -42,7 +44,9 @@ void fuseOptimizer(Scenario& scenario, const Change&, Bound) {
     if (item.step != step) heads.clear();
     step = item.step;
     DeviceNode& node = scenario.nodes[item.node];
-    if (node.work != Work::Compute || node.isMemset || (item.blocks && !scenario.base->callerWorks(item))) continue;
+    if (node.work != Work::Compute || node.isMemset ||
+        (item.blocks && !scenario.base->callerWorks(item)))
+      continue;
     const KernelOfQueue kernel{node.queue, node.name};
     const auto [head, isFirst] = heads.try_emplace(kernel, &node);
     if (isFirst) continue;
@@ -60,10 +64,10 @@ constinit const ChangeType changes::fusedOptimizer{
              .form = "optimizer.fused=on",
              .brief = "one launch per kernel updates all parameters",
              .effect =
-                 "inside optimizer ranges the first launch of a kernel in a step and queue does the work of all of "
-                 "them; each of the others leaves a tenth of its host time and no gap, and takes off the cost of "
-                 "starting it (the shortest of them, 1.5 µs at most, 0.2 µs on a CPU device). A kernel that runs "
-                 "once a step stays as it is",
+                 "inside optimizer ranges the first launch of a kernel in a step and queue does "
+                 "the work of all of them; each of the others leaves a tenth of its host time and "
+                 "no gap, and takes off the cost of starting it (the shortest of them, 1.5 µs at "
+                 "most, 0.2 µs on a CPU device). A kernel that runs once a step stays as it is",
              .argument = ChangeArgument::Word,
              .values = kSwitchWords,
              .error = kNotMeasured},

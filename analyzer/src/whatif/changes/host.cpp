@@ -23,7 +23,8 @@ constinit const ChangeType changes::host{
     .info = {.name = "host",
              .form = "host*F",
              .brief = "host work between launches and waits takes F times as long",
-             .effect = "host work between launches and waits takes F times as long, but for allocator and driver calls",
+             .effect = "host work between launches and waits takes F times as long, but for "
+                       "allocator and driver calls",
              .error = kNotMeasured},
     .apply = scaleHost,
     .hastensHost = [](const Change& change) { return change.factor < 1; },

@@ -18,9 +18,9 @@ prof::Status hasChosenKernels(const Change& change, const Simulator::Model& mode
   for (std::size_t i = 0; i < model.nodes.size(); ++i) {
     if (isChosenKernel(change, model, i)) return {};
   }
-  return prof::Error{
-      fmt::format("'{}': no kernel of the steps replayed has a name with '{}' in it; the costliest are: {}",
-                  change.text(), change.pattern, costliestKernels(model))};
+  return prof::Error{fmt::format(
+      "'{}': no kernel of the steps replayed has a name with '{}' in it; the costliest are: {}",
+      change.text(), change.pattern, costliestKernels(model))};
 }
 
 }  // namespace
@@ -29,13 +29,15 @@ constinit const ChangeType changes::kernel{
     .info = {.name = "kernel",
              .form = "kernel:PATTERN*F",
              .brief = "kernels of these names take F times as long",
-             .effect = "kernels whose names match take F times as long; without a pattern all kernels do",
+             .effect =
+                 "kernels whose names match take F times as long; without a pattern all kernels do",
              .names = ChangeNames::Optional,
              .error = kNotMeasured},
     .apply =
         [](Scenario& scenario, const Change& change, Bound) {
-          scaleNodes(scenario, change.factor,
-                     [&](std::size_t node) { return isChosenKernel(change, *scenario.base, node); });
+          scaleNodes(scenario, change.factor, [&](std::size_t node) {
+            return isChosenKernel(change, *scenario.base, node);
+          });
         },
     .check = hasChosenKernels,
 };

@@ -12,8 +12,10 @@ constinit const ChangeType changes::loader{
              .brief = "preparing batches takes F times as long",
              .effect = "preparing batches takes F times as long",
              .error = kNotMeasured},
-    .apply = [](Scenario& scenario, const Change& change, Bound) { scaleLoader(scenario, change.factor); },
-    .removesStalls = [](const Change& change, const Simulator::Model&) { return change.factor < 1; },
+    .apply = [](Scenario& scenario, const Change& change,
+                Bound) { scaleLoader(scenario, change.factor); },
+    .removesStalls = [](const Change& change,
+                        const Simulator::Model&) { return change.factor < 1; },
 };
 
 }  // namespace lacuna::analyzer

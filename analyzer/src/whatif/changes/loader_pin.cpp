@@ -18,7 +18,8 @@ void pinCopies(Scenario& scenario, const Change& change, Bound bound) {
   for (HostItem& item : scenario.items) {
     if (item.kind != HostItemKind::Launch || !scenario.nodes[item.node].isPageable) continue;
     DeviceNode& node = scenario.nodes[item.node];
-    const DurationFactor pinned = scenario.base->factors().factor(change.target, KernelKind::Copy, node.durNs);
+    const DurationFactor pinned =
+        scenario.base->factors().factor(change.target, KernelKind::Copy, node.durNs);
     node.durNs = scaled(node.durNs, pick(pinned, bound));
     item.durNs = item.blocks ? kPinnedCallNs : std::min(item.durNs, kPinnedCallNs);
     item.blocks = false;
@@ -31,8 +32,8 @@ constinit const ChangeType changes::loaderPin{
     .info = {.name = "loader.pin",
              .form = "loader.pin=on",
              .brief = "copies come from pinned memory and do not block the host",
-             .effect = "pageable copies take 0.5 (0.3 … 0.9) of their time and no longer block the host "
-                       "([calibration](../calibration.md) of these factors)",
+             .effect = "pageable copies take 0.5 (0.3 … 0.9) of their time and no longer block the "
+                       "host ([calibration](../calibration.md) of these factors)",
              .argument = ChangeArgument::Word,
              .values = kSwitchWords,
              .error = kNotMeasured},

@@ -25,8 +25,8 @@ constinit const ChangeType changes::offCpu{
     .info = {.name = "off-cpu",
              .form = "off-cpu*F",
              .brief = "launching threads are off the CPU F times as long",
-             .effect = "time that the launching threads are off the CPU between launches and waits (outside of driver "
-                       "calls) takes F times as long",
+             .effect = "time that the launching threads are off the CPU between launches and waits "
+                       "(outside of driver calls) takes F times as long",
              .error = kNotMeasured},
     .apply = scaleSleep,
     .hastensHost = [](const Change& change) { return change.factor < 1; },

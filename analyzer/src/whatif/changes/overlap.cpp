@@ -9,8 +9,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Collectives get a queue of their own, on which each waits for the work launched before it. In the same step only the
-/// optimizer waits for them, or without one the next step.
+/// Collectives get a queue of their own, on which each waits for the work launched before it. In
+/// the same step only the optimizer waits for them, or without one the next step.
 void overlapCollectives(Scenario& scenario) {
   const std::size_t own = scenario.base->queues;
   std::vector<std::size_t> lastOn(own, kNowhere);
@@ -34,7 +34,8 @@ void overlapCollectives(Scenario& scenario) {
       node.after = kNowhere;
       node.afterGapNs = 0;
     }
-    if (pending == kNowhere || (item.step == pendingStep && (!item.inOptimizer || item.inZeroGrad))) continue;
+    if (pending == kNowhere || (item.step == pendingStep && (!item.inOptimizer || item.inZeroGrad)))
+      continue;
     node.after = pending;
     pending = kNowhere;
   }
@@ -44,7 +45,9 @@ void overlapCollectives(Scenario& scenario) {
 void overlapOrHide(Scenario& scenario, const Change&, Bound bound) {
   if (bound == Bound::Likely) overlapCollectives(scenario);
   if (bound != Bound::Low) return;
-  scaleNodes(scenario, 0, [&](std::size_t node) { return scenario.base->nodes[node].work == Work::Communication; });
+  scaleNodes(scenario, 0, [&](std::size_t node) {
+    return scenario.base->nodes[node].work == Work::Communication;
+  });
 }
 
 }  // namespace
@@ -53,8 +56,9 @@ constinit const ChangeType changes::overlap{
     .info = {.name = "overlap",
              .form = "overlap=on",
              .brief = "collectives run beside the backward pass",
-             .effect = "collectives are launched where they are, wait for the work launched before them, and only the "
-                       "optimizer waits for them; from no gain (as recorded) to all of them hidden (`communication*0`)",
+             .effect = "collectives are launched where they are, wait for the work launched before "
+                       "them, and only the optimizer waits for them; from no gain (as recorded) to "
+                       "all of them hidden (`communication*0`)",
              .argument = ChangeArgument::Word,
              .values = kSwitchWords,
              .error = kNotMeasured},
@@ -63,8 +67,8 @@ constinit const ChangeType changes::overlap{
     .note =
         [](const Change& change, const Simulator::Model&) {
           return change.text() +
-                 " leaves collectives where they are launched, and only the optimizer waits for them; the interval "
-                 "reaches from no gain to all of them hidden";
+                 " leaves collectives where they are launched, and only the optimizer waits for "
+                 "them; the interval reaches from no gain to all of them hidden";
         },
     .hasBounds = true,
     .ordersQueues = true,

@@ -13,7 +13,8 @@
 namespace lacuna::analyzer {
 
 /// Shown by the cases slow-loader, starved-workers and heavy-decode.
-inline constexpr KnownError kMeasuredOnLoaders{0.05, "`scripts/bench predict`: slow, starved and decoding loaders"};
+inline constexpr KnownError kMeasuredOnLoaders{
+    0.05, "`scripts/bench predict`: slow, starved and decoding loaders"};
 /// Shown by the debug-mode cases.
 inline constexpr KnownError kMeasuredOnWaits{0.1, "`scripts/bench predict`: debug mode"};
 /// Twice the greatest error that was measured.

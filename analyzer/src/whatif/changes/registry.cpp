@@ -23,7 +23,8 @@ constexpr std::array kInfos{LACUNA_CHANGES(LACUNA_LIST_INFO)};
 constexpr ChangeType kNoType{.info = {.error = kNotMeasured}};
 
 bool acts(const ChangeType& type, const Change& change) {
-  return type.acts == Acts::Always || (type.acts == Acts::WhenOff) == isOneOf(change.value, kOffWords);
+  return type.acts == Acts::Always ||
+         (type.acts == Acts::WhenOff) == isOneOf(change.value, kOffWords);
 }
 
 }  // namespace
@@ -33,7 +34,8 @@ std::span<const ChangeType* const> changeTypes() {
 }
 
 const ChangeType* findChangeType(std::string_view name) {
-  const auto found = std::ranges::find_if(kTypes, [&](const ChangeType* type) { return type->info.name == name; });
+  const auto found =
+      std::ranges::find_if(kTypes, [&](const ChangeType* type) { return type->info.name == name; });
   return found == kTypes.end() ? nullptr : *found;
 }
 
@@ -55,12 +57,13 @@ std::string changesTable() {
   std::string table = "| change | effect | known error |\n|---|---|---|\n";
   for (const ChangeInfo* info : kInfos) {
     if (info->argument == ChangeArgument::None) continue;
-    table += fmt::format("| `{}` | {} | {:.0f} %: {} |\n", info->form, info->effect, prof::kPercent * info->error.share,
-                         info->error.from);
+    table += fmt::format("| `{}` | {} | {:.0f} %: {} |\n", info->form, info->effect,
+                         prof::kPercent * info->error.share, info->error.from);
   }
   for (const ChangeInfo* info : kInfos) {
     if (info->notReplayed.empty()) continue;
-    table += fmt::format("| `{}=…` | cannot be replayed: {}; {} | |\n", info->name, info->notReplayed, info->instead);
+    table += fmt::format("| `{}=…` | cannot be replayed: {}; {} | |\n", info->name,
+                         info->notReplayed, info->instead);
   }
   return table;
 }

@@ -7,7 +7,8 @@
 
 #include "whatif/changes/change_type.h"
 
-/// One line for each change, in the order of lists: knobs, parts, and those that cannot be replayed.
+/// One line for each change, in the order of lists: knobs, parts, and those that cannot be
+/// replayed.
 #define LACUNA_CHANGES(CHANGE) \
   CHANGE(loaderWorkers)        \
   CHANGE(loaderPrefetch)       \
@@ -50,8 +51,9 @@ LACUNA_CHANGES(LACUNA_DECLARE_CHANGE)
 }  // namespace changes
 
 std::span<const ChangeType* const> changeTypes();
-/// The effect of the change. A change that no parser made may have a target that is none: nothing is known of that, and
-/// it does nothing. Nor does a switch on the side that the run was recorded with.
+/// The effect of the change. A change that no parser made may have a target that is none: nothing
+/// is known of that, and it does nothing. Nor does a switch on the side that the run was recorded
+/// with.
 const ChangeType& typeOf(const Change& change);
 /// Null where there is none of that name.
 const ChangeType* findChangeType(std::string_view name);

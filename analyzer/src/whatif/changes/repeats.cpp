@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::array<std::string_view, 1> kRepeatsWords{"joined"};
 
-/// A loop over samples becomes one operator: one launch for each of its kernels, at least as long as the longest and at
-/// most as all of them on the device.
+/// A loop over samples becomes one operator: one launch for each of its kernels, at least as long
+/// as the longest and at most as all of them on the device.
 void joinRepeats(Scenario& scenario, const Change&, Bound bound) {
   const auto& joins = scenario.base->joins;
   if (joins.empty()) return;
@@ -32,9 +32,9 @@ constinit const ChangeType changes::repeats{
     .info = {.name = "repeats",
              .form = "repeats=joined",
              .brief = "a loop over samples becomes one operator",
-             .effect =
-                 "of kernels that `tiny-kernels` reports ([findings](findings.md)) each round but the first goes, "
-                 "with the host's work for it; the first takes as long as all of them (at least as the longest)",
+             .effect = "of kernels that `tiny-kernels` reports ([findings](findings.md)) each "
+                       "round but the first goes, with the host's work for it; the first takes as "
+                       "long as all of them (at least as the longest)",
              .argument = ChangeArgument::Word,
              .values = kRepeatsWords,
              .error = kNotMeasured},
@@ -42,8 +42,8 @@ constinit const ChangeType changes::repeats{
     .note =
         [](const Change& change, const Simulator::Model&) {
           return change.text() +
-                 " takes a loop's work for as long as all of its kernels; the interval reaches to the longest of them "
-                 "alone";
+                 " takes a loop's work for as long as all of its kernels; the interval reaches to "
+                 "the longest of them alone";
         },
     .hasBounds = true,
 };

@@ -10,9 +10,9 @@ constinit const ChangeType changes::replication{
     .info = {.name = "replication",
              .form = "replication*F",
              .brief = "copying the model to several devices takes F times as long",
-             .effect = "ranges in which the model is copied to several devices and gradients are gathered "
-                       "(`broadcast_coalesced`, `BroadcastBackward`, `reduce_add_coalesced`): host and device take F "
-                       "times as long",
+             .effect = "ranges in which the model is copied to several devices and gradients are "
+                       "gathered (`broadcast_coalesced`, `BroadcastBackward`, "
+                       "`reduce_add_coalesced`): host and device take F times as long",
              .error = kNotMeasured},
     .apply = [](Scenario& scenario, const Change& change,
                 Bound) { scaleAvoidableWork(scenario, AvoidableWork::Replicates, change.factor); },

@@ -14,8 +14,9 @@ constexpr std::int64_t kGraphLaunchNs = 500;
 /// The gap that a replayed graph leaves between kernels of a queue: a convention.
 constexpr std::int64_t kGraphGapNs = 500;
 
-/// Every launch costs as much as a graph's node; the host's own work between waits is gone. A graph holds a step, so
-/// the host's work between two steps stays, such as waiting for batches of a loader that records nothing.
+/// Every launch costs as much as a graph's node; the host's own work between waits is gone. A graph
+/// holds a step, so the host's work between two steps stays, such as waiting for batches of a
+/// loader that records nothing.
 void replayGraph(Scenario& scenario, const Change&, Bound) {
   for (HostItem& item : scenario.items) {
     if (item.kind != HostItemKind::Launch) continue;
@@ -33,18 +34,19 @@ void replayGraph(Scenario& scenario, const Change&, Bound) {
 }  // namespace
 
 constinit const ChangeType changes::staticGraph{
-    .info = {.name = "static_graph",
-             .form = "static_graph=on",
-             .brief = "a graph of the step is replayed",
-             .effect =
-                 "a launch costs 0.5 µs of host time, gaps between queued kernels are at most 0.5 µs; queues keep "
-                 "their order, and the gain is at most the idle time. The host's work between two marked steps "
-                 "stays, and a CPU that works within its calls still does",
-             .argument = ChangeArgument::Word,
-             .values = kSwitchWords,
-             .error = kNotMeasured,
-             .control = ChangeControl::CheckBox,
-             .label = "static graph"},
+    .info =
+        {.name = "static_graph",
+         .form = "static_graph=on",
+         .brief = "a graph of the step is replayed",
+         .effect =
+             "a launch costs 0.5 µs of host time, gaps between queued kernels are at most 0.5 µs; "
+             "queues keep their order, and the gain is at most the idle time. The host's work "
+             "between two marked steps stays, and a CPU that works within its calls still does",
+         .argument = ChangeArgument::Word,
+         .values = kSwitchWords,
+         .error = kNotMeasured,
+         .control = ChangeControl::CheckBox,
+         .label = "static graph"},
     .acts = Acts::WhenOn,
     .apply = replayGraph,
     .hastensHost = always,

@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view kDropped = "none";
 constexpr std::array<std::string_view, 2> kZeroGradWords{kDropped, "zero"};
 
-/// The fills go, and in each step as many additions: the first gradient is put where it was added to zeros.
+/// The fills go, and in each step as many additions: the first gradient is put where it was added
+/// to zeros.
 void dropGradients(Scenario& scenario, const Change& change, Bound) {
   if (change.value != kDropped) return;
   const auto fills = [&](const HostItem& item) {
@@ -44,9 +45,9 @@ constinit const ChangeType changes::zeroGrad{
     .info = {.name = "zero_grad",
              .form = "zero_grad=none",
              .brief = "gradients are dropped instead of filled with zeros",
-             .effect =
-                 "fills where gradients are cleared ([findings](findings.md)) are gone, and per step as many that "
-                 "add a gradient to the one that is there (`AccumulateGrad`; `add_` in the backward pass)",
+             .effect = "fills where gradients are cleared ([findings](findings.md)) are gone, and "
+                       "per step as many that add a gradient to the one that is there "
+                       "(`AccumulateGrad`; `add_` in the backward pass)",
              .argument = ChangeArgument::Word,
              .values = kZeroGradWords,
              .error = kNotMeasured},

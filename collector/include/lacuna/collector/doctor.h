@@ -19,7 +19,8 @@ struct Finding {
   std::string remedy;  ///< what to do about it; empty when it works or nothing can be done
 };
 
-/// Looks at this machine and this user's rights. Changes nothing; loads the driver's libraries if they are there.
+/// Looks at this machine and this user's rights. Changes nothing; loads the driver's libraries if
+/// they are there.
 std::vector<Finding> examine();
 
 /// A folder that killed runs left, and that nobody can use.

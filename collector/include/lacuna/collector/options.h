@@ -33,13 +33,14 @@ struct Sources {
   bool cusparse = false;
   bool cusolver = false;
   bool nccl = true;
-  bool counters = true;      ///< CPU time, memory, page faults and disk reads of processes and threads
-  bool gpuCounters = false;  ///< hardware counters of GPUs over time, where the driver lets this user
-  bool samples = false;      ///< CPU samples with call stacks, and thread states
+  bool counters = true;  ///< CPU time, memory, page faults and disk reads of processes and threads
+  bool gpuCounters =
+      false;             ///< hardware counters of GPUs over time, where the driver lets this user
+  bool samples = false;  ///< CPU samples with call stacks, and thread states
 };
 
-/// Reads a comma-separated list such as "nvtx,cuda,cublas"; "all" and "none" are words too. Nothing between two commas,
-/// or at all, is refused.
+/// Reads a comma-separated list such as "nvtx,cuda,cublas"; "all" and "none" are words too. Nothing
+/// between two commas, or at all, is refused.
 prof::Result<Sources> parseSources(std::string_view list);
 /// The words of such a list.
 std::vector<std::string_view> sourceNames();
@@ -90,20 +91,23 @@ struct RunOptions {
   std::vector<std::string> command;
   /// Empty: named after the program, with a number where the name is taken.
   std::filesystem::path output;
-  bool replace = false;  ///< a file that is there as `output`; without it, that is an error before the program starts
-  /// Folder of a job that records only when it is triggered: see runOnStandby(). Empty: record at once.
+  bool replace = false;  ///< a file that is there as `output`; without it, that is an error before
+                         ///< the program starts
+  /// Folder of a job that records only when it is triggered: see runOnStandby(). Empty: record at
+  /// once.
   std::filesystem::path standby;
   Sources sources;
   PythonHook pythonHook = PythonHook::Off;
-  Detail detail = Detail::All;       ///< with the hook
-  std::vector<Setting> settings;     ///< applied to PyTorch programs from inside; they need the hook
+  Detail detail = Detail::All;    ///< with the hook
+  std::vector<Setting> settings;  ///< applied to PyTorch programs from inside; they need the hook
   std::filesystem::path rawCapture;  ///< folder for what CUPTI hands over; empty: none is kept
   std::int64_t durationNs = 0;       ///< 0: to the end of the program
   std::int64_t delayNs = 0;
   std::string captureRange;                 ///< record only while a range of this name is open
   std::int64_t samplePeriodNs = 1'000'000;  ///< CPU time between two samples
   Sampler sampler = Sampler::Auto;
-  /// With the hook: time between two looks where Python programs are. 0: none. A flight recorder takes none either.
+  /// With the hook: time between two looks where Python programs are. 0: none. A flight recorder
+  /// takes none either.
   std::int64_t pythonPeriodNs = 10'000'000;
   std::uint64_t memoryLimit = std::uint64_t{512} << 20;
   std::uint64_t ringBytes = 0;  ///< 0: keep everything; else a flight recorder of that size
@@ -113,13 +117,15 @@ struct RunOptions {
   bool waitForAll = true;     ///< wait for daemonised and background children too
   bool live = true;           ///< a status line, where standard error is a terminal
   bool summary = true;
-  /// Called before the program starts, once for each thing that will not be recorded, in words for the user.
+  /// Called before the program starts, once for each thing that will not be recorded, in words for
+  /// the user.
   std::function<void(const std::string&)> onNote;
 };
 
 /// True when the recording includes where Python programs are.
 inline bool samplesPython(const RunOptions& options) {
-  return options.pythonHook != PythonHook::Off && options.pythonPeriodNs > 0 && options.ringBytes == 0;
+  return options.pythonHook != PythonHook::Off && options.pythonPeriodNs > 0 &&
+         options.ringBytes == 0;
 }
 
 /// Refuses options that contradict or miss one another, with the remedy.

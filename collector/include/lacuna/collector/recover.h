@@ -9,9 +9,11 @@
 
 namespace lacuna::collector {
 
-/// prof::recover() for what run() or a Session left, with the names of the call stacks that had been sampled. They are
-/// looked up now, in the programs and libraries as they are found on this machine.
-prof::Result<prof::DrainStats> recover(const std::filesystem::path& directory, const std::filesystem::path& output,
-                                       bool keep = false, prof::Existing existing = prof::Existing::Replace);
+/// prof::recover() for what run() or a Session left, with the names of the call stacks that had
+/// been sampled. They are looked up now, in the programs and libraries as they are found on this
+/// machine.
+prof::Result<prof::DrainStats> recover(const std::filesystem::path& directory,
+                                       const std::filesystem::path& output, bool keep = false,
+                                       prof::Existing existing = prof::Existing::Replace);
 
 }  // namespace lacuna::collector

@@ -11,15 +11,16 @@
 
 namespace lacuna::collector {
 
-/// Records this process, and the programs it starts, without `lacuna run` and without a variable in its environment:
-/// NVTX of all its libraries, the CUDA timeline, and what it records through lacuna/prof/prof.h. A background thread
-/// writes the trace. CPU samples, thread states and counters of processes need somebody outside and are `lacuna run`'s.
+/// Records this process, and the programs it starts, without `lacuna run` and without a variable in
+/// its environment: NVTX of all its libraries, the CUDA timeline, and what it records through
+/// lacuna/prof/prof.h. A background thread writes the trace. CPU samples, thread states and
+/// counters of processes need somebody outside and are `lacuna run`'s.
 ///
-/// NVTX looks for a listener with a library's first annotation, and the CUDA driver when it initialises. Start the
-/// first session before either, best at the beginning of main(). Later sessions may start and stop at any time. A
-/// listener that the user named in NVTX_INJECTION64_PATH or CUDA_INJECTION64_PATH stays, and notes() reports it. One
-/// session at a time in a process, from one thread at a time. If the process dies, `lacuna recover FILE.recording`
-/// makes the trace.
+/// NVTX looks for a listener with a library's first annotation, and the CUDA driver when it
+/// initialises. Start the first session before either, best at the beginning of main(). Later
+/// sessions may start and stop at any time. A listener that the user named in NVTX_INJECTION64_PATH
+/// or CUDA_INJECTION64_PATH stays, and notes() reports it. One session at a time in a process, from
+/// one thread at a time. If the process dies, `lacuna recover FILE.recording` makes the trace.
 class Session {
  public:
   struct Options {
@@ -30,7 +31,9 @@ class Session {
     std::filesystem::path injection;
   };
   static prof::Result<Session> start(const std::filesystem::path& file, const Options& options);
-  static prof::Result<Session> start(const std::filesystem::path& file) { return start(file, Options()); }
+  static prof::Result<Session> start(const std::filesystem::path& file) {
+    return start(file, Options());
+  }
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   /// Stops, and keeps silent about failure; call stop() to hear of it.

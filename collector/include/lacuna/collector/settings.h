@@ -39,8 +39,8 @@ struct SettingOutcome {
   std::string why;    ///< of Refused
 };
 
-/// Reads what the programs' hooks wrote. They are not trusted: bounded, and what is no such line is left out. Nothing
-/// where there is no file.
+/// Reads what the programs' hooks wrote. They are not trusted: bounded, and what is no such line is
+/// left out. Nothing where there is no file.
 std::vector<SettingOutcome> readOutcomes(const std::filesystem::path& file);
 
 /// The outcome of one setting, as one line for people.

@@ -8,7 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
-/// Times, sizes, counts and shares as every output prints them: three digits, and the unit that fits.
+/// Times, sizes, counts and shares as every output prints them: three digits, and the unit that
+/// fits.
 namespace lacuna::prof {
 
 template <class T>
@@ -34,7 +35,8 @@ std::string bytesText(Number auto bytes) {
 std::string rateText(Number auto bytesPerSecond) {
   return amounts::rateText(static_cast<double>(bytesPerSecond));
 }
-/// Where nobody needs the last digit: "950", "12.3 k", "1.20 M". A unit may follow at once: "1.20 M" and "FLOP/s".
+/// Where nobody needs the last digit: "950", "12.3 k", "1.20 M". A unit may follow at once: "1.20
+/// M" and "FLOP/s".
 std::string scaledCount(Number auto count) {
   return amounts::scaledCount(static_cast<double>(count));
 }

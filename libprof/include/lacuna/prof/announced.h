@@ -6,8 +6,9 @@
 
 #include "lacuna/prof/events.h"
 
-/// Statements of a program on its queues and its memory through the tensor runtime's schema, in the form in which they
-/// are recorded: unchanged. The rows that follow from them are made when the recording is drained, outside the program.
+/// Statements of a program on its queues and its memory through the tensor runtime's schema, in the
+/// form in which they are recorded: unchanged. The rows that follow from them are made when the
+/// recording is drained, outside the program.
 namespace lacuna::prof {
 
 /// A queue executes something, while the range is open.
@@ -15,7 +16,8 @@ struct AnnouncedExecution {
   std::uint64_t correlation = 0;
   std::uint64_t sequence = 0;
   std::uint64_t bytes = 0;
-  TimeNs enqueueStartNs = 0;  ///< 0: run in place, so that it was enqueued when it began, by the thread that ran it
+  TimeNs enqueueStartNs =
+      0;  ///< 0: run in place, so that it was enqueued when it began, by the thread that ran it
   std::uint32_t enqueueNs = 0;
   std::uint32_t enqueueThread = 0;
   std::uint32_t queue = 0;
@@ -30,7 +32,8 @@ struct AnnouncedMemory {
   std::uint32_t op = 0;
   std::uint32_t tensor = 0;
   std::uint16_t queue = 0;
-  // Wider than the payload's: a copy of two bytes at once would wait until both of them, just stored, are in the cache.
+  // Wider than the payload's: a copy of two bytes at once would wait until both of them, just
+  // stored, are in the cache.
   std::uint16_t action = 0;
   std::uint16_t role = 0;
 };

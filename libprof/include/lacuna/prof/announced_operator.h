@@ -7,9 +7,10 @@
 
 namespace lacuna::prof {
 
-/// An operator that ran on the calling thread, reported when it is over: its range, in that an allocation, then the
-/// range of its execution. `name` and `executionName` are sites of one domain. Stamps are lacunaStamp_()'s; one that is
-/// 0 has not happened yet, and the ranges that have begun stay open.
+/// An operator that ran on the calling thread, reported when it is over: its range, in that an
+/// allocation, then the range of its execution. `name` and `executionName` are sites of one domain.
+/// Stamps are lacunaStamp_()'s; one that is 0 has not happened yet, and the ranges that have begun
+/// stay open.
 struct AnnouncedOperator {
   std::uint64_t beginStamp = 0;
   std::uint64_t startStamp = 0;
@@ -28,8 +29,8 @@ struct AnnouncedOperator {
 
 /// The clock of what this thread records; never 0.
 extern "C" LACUNA_PROF_API std::uint64_t lacunaStamp_();
-/// Records the same as the pushes, the memory and the pops would have at those times; in one record where it fits.
-/// Nothing else may have been recorded by this thread since the first stamp.
+/// Records the same as the pushes, the memory and the pops would have at those times; in one record
+/// where it fits. Nothing else may have been recorded by this thread since the first stamp.
 extern "C" LACUNA_PROF_API void lacunaAnnouncedOperator_(const AnnouncedOperator* announced);
 
 }  // namespace lacuna::prof

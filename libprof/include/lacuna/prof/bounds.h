@@ -13,10 +13,11 @@
 
 #include "lacuna/prof/schema.h"
 
-/// Numbers and texts that come from a file. Each column has bounds, which hold from where its rows enter a store. Two
-/// moments of a store can be added or subtracted, and so can a moment and a length. Sums of many rows can still grow
-/// beyond an integer; addTo and takeFrom keep them at its limit. Texts have a bound where they are shown, because many
-/// rows can share one: a table of those rows would repeat it without end.
+/// Numbers and texts that come from a file. Each column has bounds, which hold from where its rows
+/// enter a store. Two moments of a store can be added or subtracted, and so can a moment and a
+/// length. Sums of many rows can still grow beyond an integer; addTo and takeFrom keep them at its
+/// limit. Texts have a bound where they are shown, because many rows can share one: a table of
+/// those rows would repeat it without end.
 namespace lacuna::prof {
 
 /// The farthest moment from 0, either way, that a trace can have: 73 years.
@@ -31,7 +32,9 @@ inline constexpr std::size_t kLongestText = std::size_t{1} << 16;
 constexpr std::string_view boundText(std::string_view text) {
   if (text.size() <= kLongestText) return text;
   std::size_t end = kLongestText;
-  const auto isInsideCharacter = [&] { return (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U; };
+  const auto isInsideCharacter = [&] {
+    return (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U;
+  };
   while (end > kLongestText - 3 && isInsideCharacter()) --end;
   return text.substr(0, end);
 }
@@ -45,15 +48,16 @@ struct Bounds {
 /// Bounds of moments, lengths and sizes of memory; every other column has none.
 constexpr Bounds boundsOf(const ColumnSpec& column) {
   if (column.type == ColumnType::I64 && column.hint == Hint::Length) return {0, kFarthestNs};
-  if (column.type == ColumnType::I64 && column.name.ends_with("Ns")) return {-kFarthestNs, kFarthestNs};
+  if (column.type == ColumnType::I64 && column.name.ends_with("Ns"))
+    return {-kFarthestNs, kFarthestNs};
   if (column.type == ColumnType::U64 && (column.name == "bytes" || column.name == "memoryBytes")) {
     return {0, kMostMemoryBytes};
   }
   return {};
 }
 
-/// Brings values back to the bounds of their column, and counts those that were outside. T is the column's type. A
-/// whole column that is within costs one pass that no branch interrupts.
+/// Brings values back to the bounds of their column, and counts those that were outside. T is the
+/// column's type. A whole column that is within costs one pass that no branch interrupts.
 template <class T>
 std::uint64_t bringBack(Bounds bounds, std::span<T> values) {
   static_assert(sizeof(T) == sizeof(std::uint64_t));
@@ -70,7 +74,8 @@ std::uint64_t bringBack(Bounds bounds, std::span<T> values) {
   return far;
 }
 
-/// Where a sum stops: half of what its type holds, so that two of them can be added or subtracted in turn.
+/// Where a sum stops: half of what its type holds, so that two of them can be added or subtracted
+/// in turn.
 template <class Sum>
 inline constexpr Sum kMostOfSum = std::numeric_limits<Sum>::max() / 2;
 template <class Sum>
@@ -84,7 +89,8 @@ constexpr void addTo(Sum& sum, Value value) {
   } else {
     static_assert(std::is_integral_v<Value>, "a fraction has to be rounded first");
     Sum out{};
-    if (__builtin_add_overflow(sum, value, &out)) out = std::cmp_less(value, 0) ? kLeastOfSum<Sum> : kMostOfSum<Sum>;
+    if (__builtin_add_overflow(sum, value, &out))
+      out = std::cmp_less(value, 0) ? kLeastOfSum<Sum> : kMostOfSum<Sum>;
     sum = std::clamp(out, kLeastOfSum<Sum>, kMostOfSum<Sum>);
   }
 }
@@ -96,7 +102,8 @@ constexpr void takeFrom(Sum& sum, Value value) {
   } else {
     static_assert(std::is_integral_v<Value>, "a fraction has to be rounded first");
     Sum out{};
-    if (__builtin_sub_overflow(sum, value, &out)) out = std::cmp_less(value, 0) ? kMostOfSum<Sum> : kLeastOfSum<Sum>;
+    if (__builtin_sub_overflow(sum, value, &out))
+      out = std::cmp_less(value, 0) ? kMostOfSum<Sum> : kLeastOfSum<Sum>;
     sum = std::clamp(out, kLeastOfSum<Sum>, kMostOfSum<Sum>);
   }
 }

@@ -12,9 +12,9 @@
 
 namespace lacuna::prof {
 
-/// The limit on what a reader may make of a file. A few bytes can claim rows without end, or unpack to text without
-/// end; a reader asks the budget before it makes them. The limit grows with the size of the file, and is the same for
-/// all small files.
+/// The limit on what a reader may make of a file. A few bytes can claim rows without end, or unpack
+/// to text without end; a reader asks the budget before it makes them. The limit grows with the
+/// size of the file, and is the same for all small files.
 class Budget {
  public:
   enum class Item : std::uint8_t {
@@ -26,13 +26,13 @@ class Budget {
   };
   static constexpr std::size_t kItems = 5;
 
-  /// The one of this process: the usual one, or what LACUNA_BUDGET or setOfProcess() made of it. Thread-safe once it is
-  /// set.
+  /// The one of this process: the usual one, or what LACUNA_BUDGET or setOfProcess() made of it.
+  /// Thread-safe once it is set.
   static const Budget& ofProcess();
   static void setOfProcess(const Budget& budget);
 
-  /// "rows=20M,text=4G": items with what every file may have of them, in numbers that may end in k, M or G (thousands,
-  /// millions, …). Changes nothing where it fails.
+  /// "rows=20M,text=4G": items with what every file may have of them, in numbers that may end in k,
+  /// M or G (thousands, millions, …). Changes nothing where it fails.
   Status raise(std::string_view text);
 
   /// The most that a file of so many bytes may have.
@@ -49,9 +49,9 @@ class Budget {
   };
   [[nodiscard]] const Limit& of(Item item) const { return limits_[static_cast<std::size_t>(item)]; }
 
-  /// Well beyond what real traces have. Recordings of nothing but equal ranges take 0.4 bytes a row, others 3. The JSON
-  /// of a profiler unpacks to 15 times its size. A snapshot has a value for each 6 bytes that it unpacks to. A track
-  /// takes 1.6 kB of memory.
+  /// Well beyond what real traces have. Recordings of nothing but equal ranges take 0.4 bytes a
+  /// row, others 3. The JSON of a profiler unpacks to 15 times its size. A snapshot has a value for
+  /// each 6 bytes that it unpacks to. A track takes 1.6 kB of memory.
   std::array<Limit, kItems> limits_{
       {{4'000'000, 6}, {4'000'000, 2}, {256'000'000, 100}, {4'000'000, 8}, {100'000, 1, 64}}};
 };

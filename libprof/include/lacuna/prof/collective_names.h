@@ -9,8 +9,8 @@
 /// PyTorch's names for collectives that a library of the host executes.
 namespace lacuna::prof {
 
-/// Names of collectives in the operators that begin them and in the libraries that execute them, without the signs
-/// between the words. A name may hold a later one.
+/// Names of collectives in the operators that begin them and in the libraries that execute them,
+/// without the signs between the words. A name may hold a later one.
 inline constexpr std::array<std::string_view, 11> kCollectiveKinds{
     "allreduce", "allgather", "alltoall", "reducescatter", "broadcast", "barrier",
     "gather",    "scatter",   "reduce",   "send",          "recv"};
@@ -30,8 +30,8 @@ constexpr bool holdsWord(std::string_view name, std::string_view word) {
   return false;
 }
 
-/// The place in kCollectiveKinds: "c10d::_allgather_base_" and "gloo:all_gather" are both an allgather. Allocates
-/// nothing.
+/// The place in kCollectiveKinds: "c10d::_allgather_base_" and "gloo:all_gather" are both an
+/// allgather. Allocates nothing.
 constexpr std::size_t kindOfCollective(std::string_view name) {
   name.remove_prefix(name.find(':') + 1);
   std::size_t kind = 0;

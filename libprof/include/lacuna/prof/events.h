@@ -6,7 +6,8 @@
 
 #include "lacuna/prof/schema.h"
 
-/// The event kinds of a trace. This file is the only place where their columns are named; see schema.h for the rules.
+/// The event kinds of a trace. This file is the only place where their columns are named; see
+/// schema.h for the rules.
 namespace lacuna::prof {
 
 enum class DeviceKind : std::uint8_t { Other, Cpu, Cuda, Rocm };
@@ -25,7 +26,8 @@ enum class MemoryRole : std::uint8_t {
 enum class MemoryAction : std::uint8_t {
   Allocate,          ///< a block was handed out
   Free,              ///< it came back
-  ExternalAllocate,  ///< memory that the allocator did not hand out (a library's scratch), reported by its owner
+  ExternalAllocate,  ///< memory that the allocator did not hand out (a library's scratch), reported
+                     ///< by its owner
   ExternalFree,
   Reserve,  ///< the caching allocator took a segment from the device
   Release,  ///< and gave it back
@@ -46,7 +48,16 @@ enum class CopyKind : std::uint8_t {
   HostToHost,
   PeerToPeer
 };
-enum class MemoryKind : std::uint8_t { Unknown, Pageable, Pinned, Device, Array, Managed, DeviceStatic, ManagedStatic };
+enum class MemoryKind : std::uint8_t {
+  Unknown,
+  Pageable,
+  Pinned,
+  Device,
+  Array,
+  Managed,
+  DeviceStatic,
+  ManagedStatic
+};
 enum class SyncKind : std::uint8_t { Unknown, Event, StreamWait, Stream, Context };
 enum class ThreadState : std::uint8_t { Unknown, Running, Runnable, Sleeping, Blocked };
 enum class FlowPhase : std::uint8_t { Begin, Step, End };
@@ -56,9 +67,11 @@ enum class ArgType : std::uint8_t { Null, Bool, I64, F64, Text, Json };
 enum class LogLevel : std::uint8_t { Debug, Info, Warning, Error };
 
 /// Bits of Range::flags and of the other kinds' flags columns.
-inline constexpr std::uint8_t kUnfinished = 1;  ///< the end was not seen; the duration runs to the last moment known
-inline constexpr std::uint8_t kNoStart = 2;     ///< the beginning was not seen (recording began inside it)
-inline constexpr std::uint8_t kAsync = 4;       ///< a copy or memset that does not block its caller
+inline constexpr std::uint8_t kUnfinished =
+    1;  ///< the end was not seen; the duration runs to the last moment known
+inline constexpr std::uint8_t kNoStart =
+    2;  ///< the beginning was not seen (recording began inside it)
+inline constexpr std::uint8_t kAsync = 4;  ///< a copy or memset that does not block its caller
 
 // clang-format off: one column a line reads best
 #define LACUNA_PROCESS_COLUMNS(COLUMN)                                                            \
@@ -97,18 +110,20 @@ LACUNA_TABLE(Thread, 2, "thread", LACUNA_THREAD_COLUMNS)
   COLUMN(std::uint16_t, computeMinor, Plain, "compute capability")
 LACUNA_TABLE(Device, 3, "device", LACUNA_DEVICE_COLUMNS)
 
-#define LACUNA_QUEUE_COLUMNS(COLUMN)                                                                   \
-  COLUMN(QueueId, id, Rising, "number that events refer to")                                           \
-  COLUMN(DeviceId, device, Plain, "the device that works it off")                                      \
-  COLUMN(ProcessId, process, Plain, "the process that fills it")                                       \
-  COLUMN(std::uint64_t, nativeId, Plain, "the stream id of the driver, or the runtime's queue number") \
+#define LACUNA_QUEUE_COLUMNS(COLUMN)                                   \
+  COLUMN(QueueId, id, Rising, "number that events refer to")           \
+  COLUMN(DeviceId, device, Plain, "the device that works it off")      \
+  COLUMN(ProcessId, process, Plain, "the process that fills it")       \
+  COLUMN(std::uint64_t, nativeId, Plain,                               \
+         "the stream id of the driver, or the runtime's queue number") \
   COLUMN(StringId, name, Plain, "given name")
 LACUNA_TABLE(Queue, 4, "queue", LACUNA_QUEUE_COLUMNS)
 
-#define LACUNA_CLOCK_COLUMNS(COLUMN)                                                                 \
-  COLUMN(TimeNs, timeNs, Time, "CLOCK_MONOTONIC")                                                    \
-  COLUMN(TimeNs, realtimeNs, Time, "CLOCK_REALTIME at the same moment")                              \
-  COLUMN(std::uint64_t, tsc, Rising, "time stamp counter at the same moment, 0 when it is not used") \
+#define LACUNA_CLOCK_COLUMNS(COLUMN)                                     \
+  COLUMN(TimeNs, timeNs, Time, "CLOCK_MONOTONIC")                        \
+  COLUMN(TimeNs, realtimeNs, Time, "CLOCK_REALTIME at the same moment")  \
+  COLUMN(std::uint64_t, tsc, Rising,                                     \
+         "time stamp counter at the same moment, 0 when it is not used") \
   COLUMN(ProcessId, process, Plain, "who read them")
 LACUNA_TABLE(Clock, 5, "clock", LACUNA_CLOCK_COLUMNS)
 
@@ -324,50 +339,59 @@ LACUNA_TABLE(Overhead, 26, "overhead", LACUNA_OVERHEAD_COLUMNS)
 
 #define LACUNA_ARG_SET_COLUMNS(COLUMN)                                         \
   COLUMN(ArgSetId, id, Rising, "number that an event's args column refers to") \
-  COLUMN(StringId, shape, Plain, "names of the arguments in order, one a line; + kept in arg, = repeated from a column")
+  COLUMN(StringId, shape, Plain,                                               \
+         "names of the arguments in order, one a line; + kept in arg, = repeated from a column")
 LACUNA_TABLE(ArgSet, 27, "arg_set", LACUNA_ARG_SET_COLUMNS)
 
-#define LACUNA_ARG_COLUMNS(COLUMN)                                                                   \
-  COLUMN(ArgSetId, set, Rising, "whose argument")                                                    \
-  COLUMN(ArgScope, scope, Plain, "an argument, or a field of the event itself that no column holds") \
-  COLUMN(StringId, key, Plain, "name")                                                               \
-  COLUMN(ArgType, type, Plain, "how to read the value")                                              \
+#define LACUNA_ARG_COLUMNS(COLUMN)                                           \
+  COLUMN(ArgSetId, set, Rising, "whose argument")                            \
+  COLUMN(ArgScope, scope, Plain,                                             \
+         "an argument, or a field of the event itself that no column holds") \
+  COLUMN(StringId, key, Plain, "name")                                       \
+  COLUMN(ArgType, type, Plain, "how to read the value")                      \
   COLUMN(std::uint64_t, value, Rising, "a number as bits, or the number of a text")
 LACUNA_TABLE(Arg, 28, "arg", LACUNA_ARG_COLUMNS)
 
-#define LACUNA_PYTHON_SAMPLE_COLUMNS(COLUMN)                                                        \
-  COLUMN(TimeNs, timeNs, Time, "when the frames were read: the end of the time it stands for")      \
-  COLUMN(ThreadId, thread, Plain, "a thread of a Python program, running or not")                   \
-  COLUMN(FrameId, stack, Plain, "where its interpreter was: function, program as module, and line") \
-  COLUMN(std::uint64_t, weightNs, Plain, "wall time the sample stands for")                         \
+#define LACUNA_PYTHON_SAMPLE_COLUMNS(COLUMN)                                                   \
+  COLUMN(TimeNs, timeNs, Time, "when the frames were read: the end of the time it stands for") \
+  COLUMN(ThreadId, thread, Plain, "a thread of a Python program, running or not")              \
+  COLUMN(FrameId, stack, Plain,                                                                \
+         "where its interpreter was: function, program as module, and line")                   \
+  COLUMN(std::uint64_t, weightNs, Plain, "wall time the sample stands for")                    \
   COLUMN(ThreadState, state, Plain, "whether it ran then; only of a process's first thread")
 LACUNA_TABLE(PythonSample, 29, "python_sample", LACUNA_PYTHON_SAMPLE_COLUMNS)
 
-#define LACUNA_GRAPH_NODE_COLUMNS(COLUMN)                                                                   \
-  COLUMN(TimeNs, timeNs, Time, "when, on the host; the call around it made the node")                       \
-  COLUMN(ThreadId, thread, Plain, "the thread that made it, so the operators around it are the node's")     \
-  COLUMN(std::uint64_t, id, Rising, "the node, as graphNodeId of device work names it, within its process") \
-  COLUMN(std::uint64_t, original, Plain, "the node that it copies, where it is one of an executable graph; 0 for none")
+#define LACUNA_GRAPH_NODE_COLUMNS(COLUMN)                                             \
+  COLUMN(TimeNs, timeNs, Time, "when, on the host; the call around it made the node") \
+  COLUMN(ThreadId, thread, Plain,                                                     \
+         "the thread that made it, so the operators around it are the node's")        \
+  COLUMN(std::uint64_t, id, Rising,                                                   \
+         "the node, as graphNodeId of device work names it, within its process")      \
+  COLUMN(std::uint64_t, original, Plain,                                              \
+         "the node that it copies, where it is one of an executable graph; 0 for none")
 LACUNA_TABLE(GraphNode, 30, "graph_node", LACUNA_GRAPH_NODE_COLUMNS)
 
 // clang-format on
 
 /// Every declared table's row type, in order.
-using AllRows = std::tuple<Process, Thread, Device, Queue, Clock, Environment, Range, Mark, ApiCall, Kernel, Memcpy,
-                           Memset, Sync, Allocation, CounterTrack, CounterSample, StackFrame, CpuSample, ThreadSpan,
-                           Flow, LogLine, Drop, Overhead, ArgSet, Arg, PythonSample, GraphNode>;
+using AllRows =
+    std::tuple<Process, Thread, Device, Queue, Clock, Environment, Range, Mark, ApiCall, Kernel,
+               Memcpy, Memset, Sync, Allocation, CounterTrack, CounterSample, StackFrame, CpuSample,
+               ThreadSpan, Flow, LogLine, Drop, Overhead, ArgSet, Arg, PythonSample, GraphNode>;
 
 /// Calls `visit.operator()<Row>()` for every declared table.
 template <class Visit>
 constexpr void forEachTable(Visit&& visit) {
-  [&]<class... Row>(std::tuple<Row...>*) { (visit.template operator()<Row>(), ...); }(static_cast<AllRows*>(nullptr));
+  [&]<class... Row>(std::tuple<Row...>*) {
+    (visit.template operator()<Row>(), ...);
+  }(static_cast<AllRows*>(nullptr));
 }
 
 /// Every declared table, in the order of forEachTable.
 std::span<const TableSpec> allTables();
 
-/// True for the tables whose rows are events, which make up a trace's span. Processes and threads begin and end with
-/// them or around them, and clocks are read at any time.
+/// True for the tables whose rows are events, which make up a trace's span. Processes and threads
+/// begin and end with them or around them, and clocks are read at any time.
 bool holdsEvents(std::uint16_t table);
 
 }  // namespace lacuna::prof

@@ -13,17 +13,20 @@
 
 namespace lacuna::prof {
 
-/// A made-up training run that looks like a recorded one: a transformer trained data-parallel, seen from its host
-/// threads and its devices. The sequence of operators repeats from step to step as it does in training. Every length
-/// varies (log-normal), and kernels start when their launch and their queue allow. Addresses come from a caching
-/// allocator and are used again. The same options give the same trace on every machine with the same math library.
+/// A made-up training run that looks like a recorded one: a transformer trained data-parallel, seen
+/// from its host threads and its devices. The sequence of operators repeats from step to step as it
+/// does in training. Every length varies (log-normal), and kernels start when their launch and
+/// their queue allow. Addresses come from a caching allocator and are used again. The same options
+/// give the same trace on every machine with the same math library.
 struct GenerateOptions {
-  std::uint64_t events = 1'000'000;  ///< stops after the step in which this is reached; ignored when steps is not 0
-  std::uint64_t steps = 0;           ///< number of training steps
+  std::uint64_t events =
+      1'000'000;  ///< stops after the step in which this is reached; ignored when steps is not 0
+  std::uint64_t steps = 0;  ///< number of training steps
   std::uint64_t seed = 1;
   std::uint32_t processes = 1;  ///< ranks, each with a device of its own
-  std::uint32_t threads = 4;    ///< host threads per rank: main, autograd, and the rest loader workers; at least 3
-  std::uint32_t layers = 12;    ///< of the transformer
+  std::uint32_t threads =
+      4;  ///< host threads per rank: main, autograd, and the rest loader workers; at least 3
+  std::uint32_t layers = 12;  ///< of the transformer
 };
 
 /// Rows of all the tables that a generated trace has.

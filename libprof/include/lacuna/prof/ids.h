@@ -11,8 +11,8 @@ namespace lacuna::prof {
 /// CLOCK_MONOTONIC nanoseconds of the recording machine. Durations are plain differences of these.
 using TimeNs = std::int64_t;
 
-/// A 32-bit index that cannot be mixed with the index of another thing. Zero means none (for StringId: the empty
-/// string).
+/// A 32-bit index that cannot be mixed with the index of another thing. Zero means none (for
+/// StringId: the empty string).
 template <class Tag>
 struct Id {
   std::uint32_t value = 0;
@@ -38,5 +38,7 @@ using ArgSetId = Id<struct ArgSetTag>;
 
 template <class Tag>
 struct std::hash<lacuna::prof::Id<Tag>> {
-  std::size_t operator()(lacuna::prof::Id<Tag> id) const noexcept { return std::hash<std::uint32_t>{}(id.value); }
+  std::size_t operator()(lacuna::prof::Id<Tag> id) const noexcept {
+    return std::hash<std::uint32_t>{}(id.value);
+  }
 };

@@ -11,7 +11,8 @@
 
 namespace lacuna::prof {
 
-/// Begins the names of the folders in which a supervisor measures itself, in the folder for temporary files.
+/// Begins the names of the folders in which a supervisor measures itself, in the folder for
+/// temporary files.
 inline constexpr const char* kSelfPrefix = "lacuna-self-";
 
 /// A folder that a process which was killed left in shared memory, or among the temporary files.

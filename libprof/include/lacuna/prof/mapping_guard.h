@@ -9,14 +9,15 @@
 
 namespace lacuna::prof {
 
-/// Keeps this process alive when somebody shortens a file that it has mapped. Touching a page past the new end is a
-/// SIGBUS. It would end the reading process, and lose the exit code that it was to pass on. While a guard lives, such a
-/// page of its mapping becomes an empty private one, and broken() answers true from then on. Reads there give zero, and
-/// writes there reach nobody.
+/// Keeps this process alive when somebody shortens a file that it has mapped. Touching a page past
+/// the new end is a SIGBUS. It would end the reading process, and lose the exit code that it was to
+/// pass on. While a guard lives, such a page of its mapping becomes an empty private one, and
+/// broken() answers true from then on. Reads there give zero, and writes there reach nobody.
 ///
-/// The first guard of a process installs a handler of SIGBUS, which stays. Faults at other addresses, and signals that
-/// somebody has sent, go to the handler that was there before. Without one they end the process as usual. A handler
-/// that is installed later takes the guard away unless it passes on what it does not know.
+/// The first guard of a process installs a handler of SIGBUS, which stays. Faults at other
+/// addresses, and signals that somebody has sent, go to the handler that was there before. Without
+/// one they end the process as usual. A handler that is installed later takes the guard away unless
+/// it passes on what it does not know.
 ///
 /// Safe for many threads; one guard belongs to one thread at a time.
 class MappingGuard {
@@ -32,8 +33,8 @@ class MappingGuard {
   ~MappingGuard();
   [[nodiscard]] bool broken() const;
 
-  /// A fault ends the process where its signal is blocked, even with a handler. While this lives, it is not blocked in
-  /// this thread.
+  /// A fault ends the process where its signal is blocked, even with a handler. While this lives,
+  /// it is not blocked in this thread.
   class Scope {
    public:
     Scope();

@@ -10,18 +10,32 @@
 #include "lacuna/prof/announced.h"
 #include "lacuna/prof/events.h"
 
-/// Turns NVTX events of a program into rows with a meaning. The tensor runtime's schema (docs/nvtx-schema.md) carries
-/// queue executions, allocations and settings as NVTX payloads. The recorder inside the program and the importers of
-/// other tools' traces get the same rows from the same functions. They keep no state and allocate nothing.
+/// Turns NVTX events of a program into rows with a meaning. The tensor runtime's schema
+/// (docs/nvtx-schema.md) carries queue executions, allocations and settings as NVTX payloads. The
+/// recorder inside the program and the importers of other tools' traces get the same rows from the
+/// same functions. They keep no state and allocate nothing.
 ///
-/// Ids in the rows belong to the process that sent the events: threads are the operating system's ids, queue n is
-/// QueueId(n + 1) on DeviceId(n + 1). A caller that joins the rows of several processes renumbers them.
+/// Ids in the rows belong to the process that sent the events: threads are the operating system's
+/// ids, queue n is QueueId(n + 1) on DeviceId(n + 1). A caller that joins the rows of several
+/// processes renumbers them.
 namespace lacuna::prof {
 
-/// The plan for reading one registered payload schema: made once per registration, used for every event.
+/// The plan for reading one registered payload schema: made once per registration, used for every
+/// event.
 class NvtxPlan {
  public:
-  enum class Kind : std::uint8_t { None, Operator, Execution, Memory, Step, Loader, Sync, Hello, Queue, Knob };
+  enum class Kind : std::uint8_t {
+    None,
+    Operator,
+    Execution,
+    Memory,
+    Step,
+    Loader,
+    Sync,
+    Hello,
+    Queue,
+    Knob
+  };
   static constexpr std::uint32_t kVersion = 1;  ///< of the runtime's schema
   static constexpr std::string_view kDomain = "lacuna.rt";
   static constexpr std::size_t kMaxFields = 16;
@@ -52,9 +66,10 @@ class NvtxPlan {
   enum WaitField : std::uint8_t { kWaitSequence, kWaitQueue, kWaitKind };
 
   NvtxPlan() = default;
-  /// For a schema registered in `domain` under `schema`, whose fields have these names. Kind::None when it is not one
-  /// of the runtime's; further fields are ignored and missing ones read as 0.
-  NvtxPlan(std::string_view domain, std::string_view schema, std::span<const std::string_view> fields);
+  /// For a schema registered in `domain` under `schema`, whose fields have these names. Kind::None
+  /// when it is not one of the runtime's; further fields are ignored and missing ones read as 0.
+  NvtxPlan(std::string_view domain, std::string_view schema,
+           std::span<const std::string_view> fields);
 
   [[nodiscard]] Kind kind() const { return kind_; }
   /// The position of the wanted field number `which` among the event's values, or -1.
@@ -67,8 +82,9 @@ class NvtxPlan {
   std::array<std::int8_t, kMaxFields> positions_{};
 };
 
-/// An event whose payload a plan reads. `values` are the payload's fields in registered order, widened to 64 bits
-/// (signed ones with their sign); a string field holds the number of its StringId.
+/// An event whose payload a plan reads. `values` are the payload's fields in registered order,
+/// widened to 64 bits (signed ones with their sign); a string field holds the number of its
+/// StringId.
 struct NvtxEvent {
   ThreadId thread;
   TimeNs startNs = 0;
@@ -97,7 +113,8 @@ class NvtxRowSink {
   ~NvtxRowSink() = default;
 };
 
-/// Gives the rows that follow from a range (once it has ended) or a mark to `sink`. True when there were any.
+/// Gives the rows that follow from a range (once it has ended) or a mark to `sink`. True when there
+/// were any.
 bool mapNvtxEvent(const NvtxPlan& plan, const NvtxEvent& event, NvtxRowSink& sink);
 
 /// From anything that reads field number n with `values[n]`.
@@ -135,8 +152,8 @@ AnnouncedWait waitFrom(const Fields& values) {
           static_cast<std::uint8_t>(values[NvtxPlan::kWaitKind])};
 }
 
-/// Names of the launch calls of executions. One is for the program's, the other for what the runtime does for itself,
-/// such as giving memory back in the queue's order.
+/// Names of the launch calls of executions. One is for the program's, the other for what the
+/// runtime does for itself, such as giving memory back in the queue's order.
 inline constexpr std::string_view kEnqueueCall = "enqueue";
 inline constexpr std::string_view kUpkeepCall = "enqueue.upkeep";
 

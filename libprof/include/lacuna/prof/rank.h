@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-/// The place of a process in a distributed job. Inline, because the libraries that enter other programs link nothing.
+/// The place of a process in a distributed job. Inline, because the libraries that enter other
+/// programs link nothing.
 namespace lacuna::prof {
 
 struct PlaceInJob {
@@ -29,7 +30,8 @@ inline PlaceInJob placeInJob() {
                                            {"PMI_RANK", "PMI_SIZE"},
                                            {"SLURM_PROCID", "SLURM_NTASKS"}};
   for (const auto& [rank, world] : kVariables) {
-    if (const std::int32_t number = numberOfVariable(rank); number >= 0) return {number, numberOfVariable(world)};
+    if (const std::int32_t number = numberOfVariable(rank); number >= 0)
+      return {number, numberOfVariable(world)};
   }
   return {};
 }

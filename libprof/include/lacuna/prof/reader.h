@@ -70,10 +70,11 @@ struct DerivedSection {
 };
 
 struct ReaderOptions {
-  /// When the checksums of all blocks are tested at once. A block that fails is left out and named in damage(). Where
-  /// that has not been done, reading a damaged column is an error.
+  /// When the checksums of all blocks are tested at once. A block that fails is left out and named
+  /// in damage(). Where that has not been done, reading a damaged column is an error.
   enum class Verify : std::uint8_t {
-    Auto,    ///< files without their end, and small files (up to 64 MiB): opening the others costs only their index
+    Auto,    ///< files without their end, and small files (up to 64 MiB): opening the others costs
+             ///< only their index
     Always,  ///< reads the file once
     Never,
   };
@@ -82,17 +83,20 @@ struct ReaderOptions {
   Budget budget = Budget::ofProcess();
 };
 
-/// Reads one .lcn file, whole, damaged or still growing. Opening reads the index and the strings; where the end is
-/// missing, it walks the block headers instead. Columns are decoded on demand and nothing else is touched. The file is
-/// read, not mapped, so that one that is truncated meanwhile is an error rather than a crash. Safe for many threads
-/// once open, except refresh(). Copies share what they read.
+/// Reads one .lcn file, whole, damaged or still growing. Opening reads the index and the strings;
+/// where the end is missing, it walks the block headers instead. Columns are decoded on demand and
+/// nothing else is touched. The file is read, not mapped, so that one that is truncated meanwhile
+/// is an error rather than a crash. Safe for many threads once open, except refresh(). Copies share
+/// what they read.
 ///
-/// Rows come in file order: block after block as the writer wrote them. Within a table blocks are mostly in time order,
-/// but blocks of long rows and late threads come later. A caller that needs time order sorts by the block's times.
+/// Rows come in file order: block after block as the writer wrote them. Within a table blocks are
+/// mostly in time order, but blocks of long rows and late threads come later. A caller that needs
+/// time order sorts by the block's times.
 class Reader {
  public:
-  /// Fails where there is no such file, or it is of another kind or of a newer major version. Fails also where it
-  /// claims more than the budget allows, or cannot be read at all; damage is no failure.
+  /// Fails where there is no such file, or it is of another kind or of a newer major version. Fails
+  /// also where it claims more than the budget allows, or cannot be read at all; damage is no
+  /// failure.
   static Result<Reader> open(const std::filesystem::path& path, const ReaderOptions& options = {});
 
   template <class Row>
@@ -100,27 +104,31 @@ class Reader {
     const TableInfo* info = table(Row::kTable);
     return info == nullptr ? 0 : info->rows;
   }
-  /// All values of one column, in file order: `reader.column<&Range::durNs>()`; with a window only the blocks that
-  /// touch it. A column that the file does not have reads as zeros.
+  /// All values of one column, in file order: `reader.column<&Range::durNs>()`; with a window only
+  /// the blocks that touch it. A column that the file does not have reads as zeros.
   template <auto Member>
   [[nodiscard]] Result<std::vector<ValueOf<Member>>> column(TimeWindow window = {}) const {
     std::vector<ValueOf<Member>> all;
     all.reserve(rowsIn(RowOf<Member>::kTable, window));
-    Status status = scan<Member>(
-        window, [&](std::span<const ValueOf<Member>> values) { all.insert(all.end(), values.begin(), values.end()); });
+    Status status = scan<Member>(window, [&](std::span<const ValueOf<Member>> values) {
+      all.insert(all.end(), values.begin(), values.end());
+    });
     if (!status.ok()) return status.error();
     return all;
   }
-  /// Calls visit(std::span<const ValueOf<Members>>…) block by block, decoding only these columns; bounded memory. With
-  /// a window only the blocks that touch it, whole.
+  /// Calls visit(std::span<const ValueOf<Members>>…) block by block, decoding only these columns;
+  /// bounded memory. With a window only the blocks that touch it, whole.
   template <auto First, auto... Rest, class Visit>
   Status scan(TimeWindow window, Visit&& visit) const {
-    static_assert((std::is_same_v<RowOf<First>, RowOf<Rest>> && ...), "the columns of a scan belong to one table");
+    static_assert((std::is_same_v<RowOf<First>, RowOf<Rest>> && ...),
+                  "the columns of a scan belong to one table");
     const ColumnSpec* columns = tableSpec<RowOf<First>>().columns;
     const std::array wanted{columns[columnIndex<First>()], columns[columnIndex<Rest>()]...};
-    return scanColumns(RowOf<First>::kTable, window, wanted, [&](std::size_t rows, const void* const* data) {
-      visitColumns<First, Rest...>(rows, data, visit, std::make_index_sequence<1 + sizeof...(Rest)>());
-    });
+    return scanColumns(RowOf<First>::kTable, window, wanted,
+                       [&](std::size_t rows, const void* const* data) {
+                         visitColumns<First, Rest...>(
+                             rows, data, visit, std::make_index_sequence<1 + sizeof...(Rest)>());
+                       });
   }
   /// All columns of a table.
   template <class Row>
@@ -128,12 +136,13 @@ class Reader {
     typename Row::Columns all;
     all.reserve(rowsIn(Row::kTable, window));
     constexpr auto kWanted = Row::columns();
-    Status status = scanColumns(Row::kTable, window, kWanted, [&](std::size_t rows, const void* const* data) {
-      all.forEach([&]<class T>(std::vector<T>& values) {
-        const T* block = static_cast<const T*>(*data++);
-        values.insert(values.end(), block, block + rows);
-      });
-    });
+    Status status =
+        scanColumns(Row::kTable, window, kWanted, [&](std::size_t rows, const void* const* data) {
+          all.forEach([&]<class T>(std::vector<T>& values) {
+            const T* block = static_cast<const T*>(*data++);
+            values.insert(values.end(), block, block + rows);
+          });
+        });
     if (!status.ok()) return status.error();
     return all;
   }
@@ -142,14 +151,15 @@ class Reader {
   [[nodiscard]] std::span<const TableInfo> tables() const;
   /// One of them by its id; null when the file has no rows of it.
   [[nodiscard]] const TableInfo* table(std::uint16_t id) const;
-  /// The run-time face of scan(): visit(rows, one array for each wanted column). Columns are found by name and
-  /// converted to the wanted type; one that a block does not have reads as zeros.
+  /// The run-time face of scan(): visit(rows, one array for each wanted column). Columns are found
+  /// by name and converted to the wanted type; one that a block does not have reads as zeros.
   using VisitBlock = std::function<void(std::size_t rows, const void* const* columns)>;
   Status scanColumns(std::uint16_t table, TimeWindow window, std::span<const ColumnSpec> wanted,
                      const VisitBlock& visit) const;
-  /// One block of it, for a caller that keeps the order of blocks itself; thread-safe. `out[i]` has room for block.rows
-  /// values of wanted[i].
-  Status readBlock(const BlockInfo& block, std::span<const ColumnSpec> wanted, std::span<void* const> out) const;
+  /// One block of it, for a caller that keeps the order of blocks itself; thread-safe. `out[i]` has
+  /// room for block.rows values of wanted[i].
+  Status readBlock(const BlockInfo& block, std::span<const ColumnSpec> wanted,
+                   std::span<void* const> out) const;
   /// The storage of one block's columns; the order is the block's.
   [[nodiscard]] Result<std::vector<StoredColumn>> storedColumns(const BlockInfo& block) const;
   /// Rows in the blocks that touch the window.
@@ -160,24 +170,28 @@ class Reader {
   /// The sections of one, when it is of this product; an error when it is of another, or damaged.
   [[nodiscard]] Result<std::vector<DerivedSection>> derivedSections(const DerivedBlock& block,
                                                                     std::string_view product) const;
-  /// Fills `out`, of the section's size; an error when the bytes do not match their checksum. Thread-safe.
+  /// Fills `out`, of the section's size; an error when the bytes do not match their checksum.
+  /// Thread-safe.
   Status readSection(const DerivedSection& section, std::span<std::byte> out) const;
-  /// A number that changes with the rows and strings of the file: their blocks' places, sizes, rows and times. Data
-  /// derived under another number is stale.
+  /// A number that changes with the rows and strings of the file: their blocks' places, sizes, rows
+  /// and times. Data derived under another number is stale.
   [[nodiscard]] std::uint64_t contentKey() const;
 
   /// The text of an id; empty for an id that the file does not have. Valid as long as the reader.
   [[nodiscard]] std::string_view text(StringId id) const;
   /// Ids are below this number.
   [[nodiscard]] std::uint32_t stringCount() const;
-  /// First start and last end (exclusive) over all tables of events; empty (start = end = 0) when there is none.
+  /// First start and last end (exclusive) over all tables of events; empty (start = end = 0) when
+  /// there is none.
   [[nodiscard]] TimeWindow span() const;
-  /// The parts of the file that could not be used, as far as it was checked (see Verify). Valid until refresh().
+  /// The parts of the file that could not be used, as far as it was checked (see Verify). Valid
+  /// until refresh().
   [[nodiscard]] std::span<const Damage> damage() const;
   /// True when the writer finished the file and its index is whole.
   [[nodiscard]] bool complete() const;
-  /// Sees what a writer has added since, at a cost proportional to that; true when there was something new. Copies keep
-  /// what there was. Earlier answers of tables() and damage() are no longer valid; texts are.
+  /// Sees what a writer has added since, at a cost proportional to that; true when there was
+  /// something new. Copies keep what there was. Earlier answers of tables() and damage() are no
+  /// longer valid; texts are.
   Result<bool> refresh();
 
   [[nodiscard]] const std::filesystem::path& path() const;
@@ -189,8 +203,10 @@ class Reader {
 
  private:
   template <auto... Members, class Visit, std::size_t... At>
-  static void visitColumns(std::size_t rows, const void* const* data, Visit& visit, std::index_sequence<At...>) {
-    visit(std::span<const ValueOf<Members>>(static_cast<const ValueOf<Members>*>(data[At]), rows)...);
+  static void visitColumns(std::size_t rows, const void* const* data, Visit& visit,
+                           std::index_sequence<At...>) {
+    visit(
+        std::span<const ValueOf<Members>>(static_cast<const ValueOf<Members>*>(data[At]), rows)...);
   }
   struct Impl;
   explicit Reader(std::shared_ptr<Impl> impl);

@@ -19,9 +19,11 @@ struct RecoverSummary {
   std::vector<Damage> damage;  ///< what is not in the new file
 };
 
-/// Makes a finished file out of what is whole in a damaged or unfinished one. Blocks are copied as they stand, also
-/// those of tables and kinds that this version does not know. `from` is not changed, and must not be `to`.
-Result<RecoverSummary> recoverFile(const std::filesystem::path& from, const std::filesystem::path& to,
+/// Makes a finished file out of what is whole in a damaged or unfinished one. Blocks are copied as
+/// they stand, also those of tables and kinds that this version does not know. `from` is not
+/// changed, and must not be `to`.
+Result<RecoverSummary> recoverFile(const std::filesystem::path& from,
+                                   const std::filesystem::path& to,
                                    Existing existing = Existing::Replace);
 
 }  // namespace lacuna::prof

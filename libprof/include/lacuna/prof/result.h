@@ -19,7 +19,9 @@ struct Error {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor): reads as `return Error{…}`
+  Status(Error error)
+      : error_(std::move(error)) {
+  }  // NOLINT(google-explicit-constructor): reads as `return Error{…}`
 
   [[nodiscard]] bool ok() const { return !error_; }
   explicit operator bool() const { return ok(); }

@@ -17,16 +17,28 @@
 ///     COLUMN(TimeNs, timeNs, Time, "when it happened")
 ///     COLUMN(ThreadId, thread, Plain, "the marking thread")
 ///
-/// and LACUNA_TABLE(Mark, 11, "mark", LACUNA_MARK_COLUMNS) turns the list into a table (see events.h).
-/// The row struct, the struct of arrays, the file columns, the SQL table and the docs page all follow from that list,
-/// so adding a column is one line. Rows are plain data; columns keep their order for good, new ones go to the end.
+/// and LACUNA_TABLE(Mark, 11, "mark", LACUNA_MARK_COLUMNS) turns the list into a table (see
+/// events.h). The row struct, the struct of arrays, the file columns, the SQL table and the docs
+/// page all follow from that list, so adding a column is one line. Rows are plain data; columns
+/// keep their order for good, new ones go to the end.
 namespace lacuna::prof {
 
 /// The fixed-width types a column can have in a file.
 enum class ColumnType : std::uint8_t { I64, U64, I32, U32, U16, U8, F64 };
 
-/// The target that a column refers to, when it holds an id. A drainer or a merge renumbers ids by this.
-enum class Refers : std::uint8_t { Nothing, String, Process, Thread, Device, Queue, Track, Frame, ArgSet };
+/// The target that a column refers to, when it holds an id. A drainer or a merge renumbers ids by
+/// this.
+enum class Refers : std::uint8_t {
+  Nothing,
+  String,
+  Process,
+  Thread,
+  Device,
+  Queue,
+  Track,
+  Frame,
+  ArgSet
+};
 
 /// The values that the writer may expect in a column; only a hint for the choice of encoding.
 enum class Hint : std::uint8_t {
@@ -108,7 +120,8 @@ constexpr bool sameMember() {
 
 }  // namespace detail
 
-/// The row type and the value type of a column named by its member pointer, as in `&Range::startNs`.
+/// The row type and the value type of a column named by its member pointer, as in
+/// `&Range::startNs`.
 template <auto Member>
 using RowOf = typename detail::MemberOf<decltype(Member)>::RowType;
 template <auto Member>
@@ -130,9 +143,10 @@ constexpr std::size_t columnIndex() {
 
 #define LACUNA_DETAIL_FIELD(type, name, hint, doc) type name{};
 #define LACUNA_DETAIL_VECTOR(type, name, hint, doc) std::vector<type> name;
-#define LACUNA_DETAIL_SPEC(type, name, hint, doc)                                 \
-  ::lacuna::prof::ColumnSpec{#name, ::lacuna::prof::detail::columnTypeOf<type>(), \
-                             ::lacuna::prof::detail::refersOf<type>(), ::lacuna::prof::Hint::hint, doc},
+#define LACUNA_DETAIL_SPEC(type, name, hint, doc)                                                  \
+  ::lacuna::prof::ColumnSpec{#name, ::lacuna::prof::detail::columnTypeOf<type>(),                  \
+                             ::lacuna::prof::detail::refersOf<type>(), ::lacuna::prof::Hint::hint, \
+                             doc},
 #define LACUNA_DETAIL_MEMBER(type, name, hint, doc) visit_.template operator()<&Self::name>();
 #define LACUNA_DETAIL_PUSH(type, name, hint, doc) name.push_back(row_.name);
 #define LACUNA_DETAIL_GET(type, name, hint, doc) out_.name = name[at_];
@@ -140,7 +154,8 @@ constexpr std::size_t columnIndex() {
 #define LACUNA_DETAIL_CLEAR(type, name, hint, doc) name.clear();
 #define LACUNA_DETAIL_EACH(type, name, hint, doc) visit_(name);
 
-/// Declares the row struct `Row`, its file table (number and name) and `Row::Columns`, the struct of arrays.
+/// Declares the row struct `Row`, its file table (number and name) and `Row::Columns`, the struct
+/// of arrays.
 #define LACUNA_TABLE(Row, number, tableName, COLUMNS)                                  \
   struct Row {                                                                         \
     using Self = Row;                                                                  \

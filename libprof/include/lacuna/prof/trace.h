@@ -11,15 +11,17 @@
 #include "lacuna/prof/events.h"
 #include "lacuna/prof/prof.h"
 
-/// Recording from C++: scopes, sites that register themselves once, and any row of the event model. The contract is
-/// that of prof.h. LACUNA_RANGE("load batch"); in a function records the rest of the scope.
+/// Recording from C++: scopes, sites that register themselves once, and any row of the event model.
+/// The contract is that of prof.h. LACUNA_RANGE("load batch"); in a function records the rest of
+/// the scope.
 namespace lacuna::prof {
 
 inline LacunaName name(std::string_view text) {
   return lacunaNameN(text.data(), text.size());
 }
 
-/// A name with its domain, category and colour, registered when it is first used. Keep it in static storage.
+/// A name with its domain, category and colour, registered when it is first used. Keep it in static
+/// storage.
 class Site {
  public:
   constexpr explicit Site(const char* name, const char* domain = "", const char* category = "",
@@ -58,7 +60,8 @@ inline bool isRecording() {
   return lacunaOpenGate_() != nullptr;
 }
 
-/// A range as long as the scope. When recording begins or ends inside the scope, the half that was on is recorded.
+/// A range as long as the scope. When recording begins or ends inside the scope, the half that was
+/// on is recorded.
 class ScopedRange {
  public:
   explicit ScopedRange(Site& site) {
@@ -83,8 +86,8 @@ class ScopedRange {
   ScopedRange& operator=(const ScopedRange&) = delete;
 
  private:
-  /// As it was when the scope began. The value it points to is kept up to date. When the recording ends meanwhile, or
-  /// another begins, the scope's end takes the slow way, which looks again.
+  /// As it was when the scope began. The value it points to is kept up to date. When the recording
+  /// ends meanwhile, or another begins, the scope's end takes the slow way, which looks again.
   const std::uint64_t* const gate_ = lacunaOpenGate_();
   std::uint64_t pop_ = 0;
 };
@@ -112,13 +115,16 @@ constexpr std::size_t packedBytes() {
 }
 }  // namespace detail
 
-extern "C" LACUNA_PROF_API void lacunaRow_(std::uint32_t table, const void* packed, std::size_t bytes);
+extern "C" LACUNA_PROF_API void lacunaRow_(std::uint32_t table, const void* packed,
+                                           std::size_t bytes);
 
-/// Records a row of any table as it stands. Its times are CLOCK_MONOTONIC nanoseconds. Its ids belong to this process
-/// and are renumbered when the recording is drained, so any numbering will do that is consistent within the process:
-/// StringId: a LacunaName (a text); ThreadId: the operating system's thread id; ProcessId: any non-zero value is this
-/// process; DeviceId, QueueId, TrackId, FrameId: numbers of the caller's choice. Record a Device (with its uuid, so
-/// that processes that use the same one agree), Queue, CounterTrack or StackFrame row before rows that refer to it.
+/// Records a row of any table as it stands. Its times are CLOCK_MONOTONIC nanoseconds. Its ids
+/// belong to this process and are renumbered when the recording is drained, so any numbering will
+/// do that is consistent within the process: StringId: a LacunaName (a text); ThreadId: the
+/// operating system's thread id; ProcessId: any non-zero value is this process; DeviceId, QueueId,
+/// TrackId, FrameId: numbers of the caller's choice. Record a Device (with its uuid, so that
+/// processes that use the same one agree), Queue, CounterTrack or StackFrame row before rows that
+/// refer to it.
 template <class Row>
 void record(const Row& row) {
   static_assert(std::is_trivially_copyable_v<Row>);
@@ -133,26 +139,32 @@ void record(const Row& row) {
 }
 
 /// Record `announced`, by this thread and now. The ranges end with lacunaDomainRangePop(domain).
-extern "C" LACUNA_PROF_API void lacunaPushExecution_(LacunaName domain, LacunaName name, LacunaName category,
+extern "C" LACUNA_PROF_API void lacunaPushExecution_(LacunaName domain, LacunaName name,
+                                                     LacunaName category,
                                                      const AnnouncedExecution* announced);
-extern "C" LACUNA_PROF_API void lacunaPushWait_(LacunaName domain, LacunaName name, LacunaName category,
+extern "C" LACUNA_PROF_API void lacunaPushWait_(LacunaName domain, LacunaName name,
+                                                LacunaName category,
                                                 const AnnouncedWait* announced);
 /// Records a AnnouncedMemory, in registers; `what` is its memoryWhat().
-extern "C" LACUNA_PROF_API void lacunaMemory_(std::uint64_t address, std::uint64_t bytes, std::uint64_t sequence,
-                                              LacunaName tensor, std::uint64_t what);
+extern "C" LACUNA_PROF_API void lacunaMemory_(std::uint64_t address, std::uint64_t bytes,
+                                              std::uint64_t sequence, LacunaName tensor,
+                                              std::uint64_t what);
 inline void recordMemory(const AnnouncedMemory& announced) {
-  lacunaMemory_(announced.address, announced.bytes, announced.sequence, announced.tensor, memoryWhat(announced));
+  lacunaMemory_(announced.address, announced.bytes, announced.sequence, announced.tensor,
+                memoryWhat(announced));
 }
 
 }  // namespace lacuna::prof
 
 #define LACUNA_PROF_JOIN2(a, b) a##b
 #define LACUNA_PROF_JOIN(a, b) LACUNA_PROF_JOIN2(a, b)
-/// LACUNA_RANGE(name [, domain [, category [, colour]]]): a range from here to the end of the scope. Constant texts.
-/// Its variable is not const: GCC keeps a const object with a constructor in memory, which costs more than the test.
+/// LACUNA_RANGE(name [, domain [, category [, colour]]]): a range from here to the end of the
+/// scope. Constant texts. Its variable is not const: GCC keeps a const object with a constructor in
+/// memory, which costs more than the test.
 #define LACUNA_RANGE(...)                                                                      \
   static constinit ::lacuna::prof::Site LACUNA_PROF_JOIN(lacunaSiteAt, __LINE__)(__VA_ARGS__); \
-  ::lacuna::prof::ScopedRange LACUNA_PROF_JOIN(lacunaRangeAt, __LINE__)(LACUNA_PROF_JOIN(lacunaSiteAt, __LINE__))
+  ::lacuna::prof::ScopedRange LACUNA_PROF_JOIN(lacunaRangeAt,                                  \
+                                               __LINE__)(LACUNA_PROF_JOIN(lacunaSiteAt, __LINE__))
 /// LACUNA_MARK(name): a moment. A constant text.
 #define LACUNA_MARK(name)                                           \
   do {                                                              \

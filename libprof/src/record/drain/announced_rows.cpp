@@ -7,8 +7,8 @@
 
 namespace lacuna::prof::recording {
 
-void AnnouncedRows::end(const QueueData& announced, ProcessId process, ThreadId thread, const OpenRange& range,
-                        TimeNs endNs) {
+void AnnouncedRows::end(const QueueData& announced, ProcessId process, ThreadId thread,
+                        const OpenRange& range, TimeNs endNs) {
   NvtxEvent event;
   event.thread = thread;
   event.startNs = range.startNs;
@@ -17,7 +17,8 @@ void AnnouncedRows::end(const QueueData& announced, ProcessId process, ThreadId 
   event.flags = range.flags;
   AnnouncedExecution execution = announced.execution;
   if (announced.wait) {
-    return trace_.append(placed(mapWait({execution.sequence, execution.queue, execution.kind}, event)));
+    return trace_.append(
+        placed(mapWait({execution.sequence, execution.queue, execution.kind}, event)));
   }
   if (execution.enqueueStartNs != 0) {
     execution.enqueueThread = trace_.threadOf(process, execution.enqueueThread).value;

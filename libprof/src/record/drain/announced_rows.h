@@ -16,7 +16,8 @@ class AnnouncedRows final : private NvtxRowSink {
       : tables_(tables), trace_(trace), batches_(batches) {}
 
   /// The range of `announced` has ended.
-  void end(const QueueData& announced, ProcessId process, ThreadId thread, const OpenRange& range, TimeNs endNs);
+  void end(const QueueData& announced, ProcessId process, ThreadId thread, const OpenRange& range,
+           TimeNs endNs);
   void memory(const AnnouncedMemory& announced, ThreadId thread, TimeNs timeNs);
 
  private:

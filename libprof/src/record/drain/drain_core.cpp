@@ -25,17 +25,19 @@ constexpr auto kLifeCheckEvery = std::chrono::milliseconds(50);
 /// Each time, what was read since goes into the trace as blocks of their own.
 constexpr auto kRetryEvery = std::chrono::milliseconds(100);
 constexpr TimeNs kClockRowEvery = 100'000'000;
-/// Between two ticks the wall clock is slewed by at most 500 ppm, and a reading is late by less than this.
+/// Between two ticks the wall clock is slewed by at most 500 ppm, and a reading is late by less
+/// than this.
 constexpr TimeNs kClockStep = 1'000'000;
 constexpr std::uint64_t kCheckpointMagic = 0x32544e4950434c00;
 
-/// A name of each process that ever joined, and some numbers for each thread and text of the living.
+/// A name of each process that ever joined, and some numbers for each thread and text of the
+/// living.
 constexpr std::size_t kMostCheckpoint = std::size_t{1} << 30;
 
 Error damagedCheckpoint(const fs::path& directory) {
   return Error{
-      fmt::format("{}: damaged; delete it to recover what the segments hold, without what its drainer had "
-                  "written",
+      fmt::format("{}: damaged; delete it to recover what the segments hold, without what its "
+                  "drainer had written",
                   checkpointPath(directory).string())};
 }
 
@@ -75,7 +77,8 @@ void DrainCore::openRecorder(const fs::path& path) {
   Result<MappedFile> file = MappedFile::open(path, place_.live, &system);
   if (!file.ok()) {
     // The next search may find room again.
-    const bool isNew = system == 0 ? done_.insert(name).second : unopened_.emplace(name, file.error()).second;
+    const bool isNew =
+        system == 0 ? done_.insert(name).second : unopened_.emplace(name, file.error()).second;
     if (isNew) trace_.log(tick_.monotonicNs, LogLevel::Warning, file.error().message);
     return;
   }
@@ -88,7 +91,8 @@ void DrainCore::openRecorder(const fs::path& path) {
     reader->load(loader, savedOpen_.take(name));
     if (!loader.ok() || !loader.atEnd()) {
       ++trace_.stats().damaged;
-      trace_.log(tick_.monotonicNs, LogLevel::Warning, fmt::format("{}: its state in the checkpoint is damaged", name));
+      trace_.log(tick_.monotonicNs, LogLevel::Warning,
+                 fmt::format("{}: its state in the checkpoint is damaged", name));
     }
     saved_.erase(saved);
   } else {
@@ -101,15 +105,17 @@ void DrainCore::openRecorder(const fs::path& path) {
 void DrainCore::noteWhereItIs(Header& header) {
   if (lifeOf(header) != Life::Unseen) return;
   trace_.log(tick_.monotonicNs, LogLevel::Warning,
-             fmt::format("process {} numbers itself in a PID namespace that cannot be seen from here: that number is "
-                         "kept, and the process counts as running to the end of the recording",
-                         header.osPid));
+             fmt::format(
+                 "process {} numbers itself in a PID namespace that cannot be seen from here: that "
+                 "number is kept, and the process counts as running to the end of the recording",
+                 header.osPid));
 }
 
 /// The recorder's own ticks describe the time before this drainer came, or another boot.
 void DrainCore::learnClocks(const Header& header) {
   if (header.clock != ClockKind::Tsc) return;
-  const bool sameBoot = thisBoot() == std::string(header.bootId, strnlen(header.bootId, sizeof header.bootId));
+  const bool sameBoot =
+      thisBoot() == std::string(header.bootId, strnlen(header.bootId, sizeof header.bootId));
   const std::uint64_t before = clock_.empty() || !sameBoot ? ~0ull : clock_.first().tsc;
   for (const ClockTuple& tuple : header.tuples) {
     const std::uint64_t valid = tuple.valid.load(std::memory_order_acquire);
@@ -125,7 +131,8 @@ void DrainCore::noteFailures(const std::vector<fs::path>& notes) {
   for (const fs::path& note : notes) {
     if (failed_.contains(note.filename().string())) continue;
     const Result<std::string> text = readFile(note);
-    // One without its end is being written; the next search, or the one at the end of the recording, finds it complete.
+    // One without its end is being written; the next search, or the one at the end of the
+    // recording, finds it complete.
     if (!text.ok() || !text->ends_with('\n')) continue;
     failed_.insert(note.filename().string());
     ++trace_.stats().unable;
@@ -139,10 +146,12 @@ void DrainCore::writeTick(const Tick& tick) {
   if (lastClockRow_ == 0) writeEnvironment();
   noteClockStep(tick);
   lastClockRow_ = tick.monotonicNs;
-  trace_.append(::lacuna::prof::Clock{.timeNs = tick.monotonicNs, .realtimeNs = tick.realtimeNs, .tsc = tick.tsc});
+  trace_.append(::lacuna::prof::Clock{
+      .timeNs = tick.monotonicNs, .realtimeNs = tick.realtimeNs, .tsc = tick.tsc});
 }
 
-/// Times of events are monotonic and do not care; who compares them with a log file's wall-clock times has to know.
+/// Times of events are monotonic and do not care; who compares them with a log file's wall-clock
+/// times has to know.
 void DrainCore::noteClockStep(const Tick& tick) {
   const TimeNs passed = tick.monotonicNs - steady_.monotonicNs;
   const TimeNs moved = tick.realtimeNs - steady_.realtimeNs - passed;
@@ -156,7 +165,8 @@ void DrainCore::noteClockStep(const Tick& tick) {
 
 void DrainCore::writeEnvironment() {
   const auto put = [&](std::string_view key, std::string_view value) {
-    trace_.append(Environment{.key = trace_.writer().intern(key), .value = trace_.writer().intern(value)});
+    trace_.append(
+        Environment{.key = trace_.writer().intern(key), .value = trace_.writer().intern(value)});
   };
   utsname system{};
   if (uname(&system) == 0) {
@@ -186,14 +196,17 @@ bool DrainCore::drainAll(bool last) {
   return any;
 }
 
-/// A process can shorten the file of its events, by mistake or not. It loses them, and nobody else does.
+/// A process can shorten the file of its events, by mistake or not. It loses them, and nobody else
+/// does.
 void DrainCore::closeTheBroken() {
   for (auto& [name, reader] : readers_) {
     if (!reader->broken() || reader->closed()) continue;
     reader->close(tick_.monotonicNs);
     ++trace_.stats().truncated;
     trace_.log(tick_.monotonicNs, LogLevel::Error,
-               fmt::format("{}: was shortened while it was read, so what its process recorded last is lost", name));
+               fmt::format(
+                   "{}: was shortened while it was read, so what its process recorded last is lost",
+                   name));
   }
 }
 
@@ -255,7 +268,8 @@ Status DrainCore::saveState() {
     saver.put(name);
     saver.put(state.bytes());
   }
-  if (Status written = replaceFile(checkpointPath(place_.directory), saver.bytes()); !written.ok()) return written;
+  if (Status written = replaceFile(checkpointPath(place_.directory), saver.bytes()); !written.ok())
+    return written;
   openLog_.keep();
   for (auto& [name, reader] : readers_) reader->savedOpen();
   return {};
@@ -304,7 +318,8 @@ Status DrainCore::finish() {
   findRecorders();
   if (!place_.live && !unopened_.empty()) return unopened_.begin()->second;
   for (auto& [name, reader] : readers_) reader->cutOff();
-  lastClockRow_ = 0 < lastClockRow_ ? std::min(lastClockRow_, readClocks().monotonicNs - kClockRowEvery) : 0;
+  lastClockRow_ =
+      0 < lastClockRow_ ? std::min(lastClockRow_, readClocks().monotonicNs - kClockRowEvery) : 0;
   drainAll(true);
   for (auto& [name, reader] : readers_) {
     if (!reader->closed()) reader->close(tick_.monotonicNs);
@@ -312,7 +327,8 @@ Status DrainCore::finish() {
   batches_.flush();
   if (trace_.stats().damaged > 0) {
     trace_.log(tick_.monotonicNs, LogLevel::Warning,
-               fmt::format("{} records of the segments made no sense and were left out", trace_.stats().damaged));
+               fmt::format("{} records of the segments made no sense and were left out",
+                           trace_.stats().damaged));
   }
   trace_.writeEverybody(tick_.monotonicNs);
   Status finished = trace_.writer().finish();
@@ -328,8 +344,8 @@ Status DrainCore::finish() {
 DrainStats DrainCore::stats() {
   DrainStats stats = trace_.stats();
   stats.fileBytes = trace_.writer().bytesWritten();
-  stats.living = static_cast<std::uint32_t>(
-      std::count_if(readers_.begin(), readers_.end(), [](const auto& entry) { return !entry.second->closed(); }));
+  stats.living = static_cast<std::uint32_t>(std::count_if(
+      readers_.begin(), readers_.end(), [](const auto& entry) { return !entry.second->closed(); }));
   return stats;
 }
 
@@ -353,7 +369,9 @@ Status DrainCore::resume(const std::string& checkpoint) {
   loader.get<std::uint64_t>();
   loader.get<std::uint64_t>();
   const auto open = loader.get<OpenLog::Place>();
-  const auto take = [&](std::string_view entry) { return savedOpen_.load(entry, trace_.openBudget()); };
+  const auto take = [&](std::string_view entry) {
+    return savedOpen_.load(entry, trace_.openBudget());
+  };
   if (Status read = OpenLog::read(place_.directory, open, take); !read.ok()) return read;
   lastClockRow_ = loader.getTime();
   trace_.load(loader);

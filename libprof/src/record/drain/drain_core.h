@@ -35,7 +35,8 @@ class DrainCore {
   Status finish();
   [[nodiscard]] DrainStats stats();
   [[nodiscard]] const std::string& whyUnable() const { return whyUnable_; }
-  /// True when a process filled more than a segment before the last pass, so that there may soon be no room for more.
+  /// True when a process filled more than a segment before the last pass, so that there may soon be
+  /// no room for more.
   [[nodiscard]] bool isFilling() const { return isFilling_; }
   [[nodiscard]] bool hasRecorders() const { return !readers_.empty(); }
   TraceState& trace() { return trace_; }
@@ -78,10 +79,11 @@ class DrainCore {
   TimeNs lastClockRow_ = 0;
   Tick steady_;  ///< since when the wall clock has gone with the monotonic one
   std::map<std::string, std::unique_ptr<ProcessReader>> readers_;  ///< by file name
-  std::set<std::string> done_;                                     ///< read to the end, or no recordings at all
-  std::map<std::string, Error> unopened_;                          ///< for want of room, though they may be sound
-  std::map<std::string, std::string> saved_;  ///< states from a checkpoint, until the file is opened
-  OpenStates savedOpen_;                      ///< the same, of what was open
+  std::set<std::string> done_;             ///< read to the end, or no recordings at all
+  std::map<std::string, Error> unopened_;  ///< for want of room, though they may be sound
+  std::map<std::string, std::string>
+      saved_;             ///< states from a checkpoint, until the file is opened
+  OpenStates savedOpen_;  ///< the same, of what was open
   OpenLog openLog_;
   std::set<std::string> failed_;
   std::string whyUnable_;  ///< not kept in a checkpoint

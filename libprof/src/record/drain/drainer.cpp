@@ -22,15 +22,16 @@ using recording::TraceStateAccess;
 namespace {
 
 constexpr auto kShortPause = std::chrono::milliseconds(2);
-/// While no process fills more than a segment in that time. Each pass may take a core from the program and cools its
-/// caches.
+/// While no process fills more than a segment in that time. Each pass may take a core from the
+/// program and cools its caches.
 constexpr auto kLongPause = std::chrono::milliseconds(20);
 /// While nobody records. A program that starts meanwhile has its pool of segments.
 constexpr auto kIdlePause = std::chrono::milliseconds(50);
 
 Status noteOutput(const fs::path& directory, const fs::path& output) {
   std::error_code error;
-  return recording::replaceFile(recording::outputNotePath(directory), fs::absolute(output, error).string());
+  return recording::replaceFile(recording::outputNotePath(directory),
+                                fs::absolute(output, error).string());
 }
 
 }  // namespace
@@ -53,10 +54,12 @@ struct Drainer::Impl {
     auto pause = kShortPause;
     std::unique_lock guard(mutex);
     while (!stopping) {
-      // A failure for good shows in finish(), too; a state that could not be saved may be saved the next time.
+      // A failure for good shows in finish(), too; a state that could not be saved may be saved the
+      // next time.
       const bool isSound = core.drain().ok();
-      pause = isSound && core.isFilling() ? kShortPause
-                                          : std::min(pause * 2, core.hasRecorders() ? kLongPause : kIdlePause);
+      pause = isSound && core.isFilling()
+                  ? kShortPause
+                  : std::min(pause * 2, core.hasRecorders() ? kLongPause : kIdlePause);
       wake.wait_for(guard, pause, [&] { return stopping; });
     }
   }
@@ -73,7 +76,8 @@ Drainer::Drainer(Drainer&&) noexcept = default;
 Drainer& Drainer::operator=(Drainer&&) noexcept = default;
 Drainer::~Drainer() = default;
 
-Result<Drainer> Drainer::create(const fs::path& directory, const fs::path& output, const DrainOptions& options) {
+Result<Drainer> Drainer::create(const fs::path& directory, const fs::path& output,
+                                const DrainOptions& options) {
   const Result<recording::Settings> settings = recording::readSettings(directory);
   if (!settings.ok()) return settings.status().error();
   Result<DrainLock> lock = DrainLock::take(directory);
@@ -86,8 +90,9 @@ Result<Drainer> Drainer::create(const fs::path& directory, const fs::path& outpu
   Result<Writer> writer = Writer::create(output, options.writer);
   if (!writer.ok()) return writer.error();
   Drainer drainer;
-  drainer.impl_ = std::make_unique<Impl>(std::move(*lock), DrainCore::Place{error ? directory : absolute, true},
-                                         std::move(*writer), options);
+  drainer.impl_ =
+      std::make_unique<Impl>(std::move(*lock), DrainCore::Place{error ? directory : absolute, true},
+                             std::move(*writer), options);
   return drainer;
 }
 
@@ -103,7 +108,8 @@ Result<bool> Drainer::drain() {
 }
 
 void Drainer::start() {
-  if (!impl_->thread.joinable()) impl_->thread = std::thread([impl = impl_.get()] { impl->work(); });
+  if (!impl_->thread.joinable())
+    impl_->thread = std::thread([impl = impl_.get()] { impl->work(); });
 }
 
 Status Drainer::flush() {

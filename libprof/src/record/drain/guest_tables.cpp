@@ -24,12 +24,15 @@ const ResolvedName& GuestTables::resolve(std::uint32_t id, int depth) {
   bool site = false;
   const std::string_view bytes = body(id, site);
   // A damaged site could name itself; a sound one at most another site.
-  if (bytes.empty() || (site && (depth > 3 || bytes.size() != sizeof(SiteBody)))) return resolved_[0];
+  if (bytes.empty() || (site && (depth > 3 || bytes.size() != sizeof(SiteBody))))
+    return resolved_[0];
   ResolvedName name;
   if (site) {
     SiteBody body{};
     std::memcpy(&body, bytes.data(), sizeof body);
-    const auto part = [&](std::uint32_t text) { return text == 0 ? StringId{} : resolve(text, depth + 1).name; };
+    const auto part = [&](std::uint32_t text) {
+      return text == 0 ? StringId{} : resolve(text, depth + 1).name;
+    };
     name = {part(body.name), part(body.domain), part(body.category), body.colour};
   } else {
     name.name = trace_.writer().intern(bytes);
@@ -45,7 +48,8 @@ TrackId GuestTables::track(std::uint32_t site, ProcessId process) {
   if (known) return known;
   known = TrackId{trace_.newNumber(Numbered::Track)};
   const ResolvedName name = this->name(site);
-  trace_.append(CounterTrack{.id = known, .process = process, .name = name.name, .unit = name.domain});
+  trace_.append(
+      CounterTrack{.id = known, .process = process, .name = name.name, .unit = name.domain});
   return known;
 }
 

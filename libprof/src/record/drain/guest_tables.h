@@ -21,11 +21,13 @@ struct ResolvedName {
   std::uint32_t colour = 0;
 };
 
-/// The names and numbers of one recorder, turned into those of the trace when they are first met. Whatever the mapping
-/// holds, the answers are valid; a name that makes no sense is the empty one.
+/// The names and numbers of one recorder, turned into those of the trace when they are first met.
+/// Whatever the mapping holds, the answers are valid; a name that makes no sense is the empty one.
 class GuestTables {
  public:
-  GuestTables(View view, TraceState& trace) : view_(view), trace_(trace) { resolved_.push_back({}); }
+  GuestTables(View view, TraceState& trace) : view_(view), trace_(trace) {
+    resolved_.push_back({});
+  }
 
   const ResolvedName& name(std::uint32_t id) {
     if (id < indexOf_.size() && indexOf_[id] != 0) return resolved_[indexOf_[id]];
@@ -62,9 +64,12 @@ class GuestTables {
   TraceState& trace_;
   std::vector<std::uint32_t> indexOf_;
   std::vector<ResolvedName> resolved_;
-  std::array<std::unordered_map<std::uint32_t, std::uint32_t>, static_cast<std::size_t>(Numbered::Count)> numbers_;
+  std::array<std::unordered_map<std::uint32_t, std::uint32_t>,
+             static_cast<std::size_t>(Numbered::Count)>
+      numbers_;
   /// The last lookup of each kind: most rows are of the same queue as the one before.
-  std::array<std::pair<std::uint32_t, std::uint32_t>, static_cast<std::size_t>(Numbered::Count)> last_{};
+  std::array<std::pair<std::uint32_t, std::uint32_t>, static_cast<std::size_t>(Numbered::Count)>
+      last_{};
   std::unordered_map<std::uint32_t, TrackId> tracks_;
 };
 

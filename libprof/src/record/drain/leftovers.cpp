@@ -36,7 +36,8 @@ bool isWrittenTo(const Folder& folder) {
     const fs::path path = folder.path() / name;
     if (path.extension() == kFileSuffix) {
       const Result<MappedFile> file = MappedFile::open(path, false);
-      if (file.ok() && file->view().header().detached.load() == 0 && lifeOf(file->view().header()) != Life::Ended)
+      if (file.ok() && file->view().header().detached.load() == 0 &&
+          lifeOf(file->view().header()) != Life::Ended)
         return true;
     } else if (name.starts_with(kSamples)) {
       const auto pid = static_cast<pid_t>(std::strtol(name.c_str() + kSamples.size(), nullptr, 10));
@@ -66,11 +67,13 @@ bool selfIsWanted(const fs::path& directory) {
   return folder.ok() && folder->isOurs() && !lockIsFree(*folder);
 }
 
-/// Without an owner it is being made, or its maker was killed at that: mkdtemp() puts six characters in its name.
+/// Without an owner it is being made, or its maker was killed at that: mkdtemp() puts six
+/// characters in its name.
 bool isHalfMade(const Folder& folder) {
   const std::string name = folder.path().filename().string();
   const std::size_t prefix = std::string_view(kSharedPrefix).size();
-  return name.size() == prefix + 6 && name.find('-', prefix) == std::string::npos && folder.names().empty();
+  return name.size() == prefix + 6 && name.find('-', prefix) == std::string::npos &&
+         folder.names().empty();
 }
 
 /// Classifies a folder that is held and locked.
@@ -82,7 +85,8 @@ std::optional<Leftover> classify(const Folder& folder) {
   leftover.recording = owner->directory;
   if (isWrittenTo(folder)) return std::nullopt;
   if (recordingKey(owner->directory) != owner->key) return leftover;
-  if (isSelf(owner->directory)) return selfIsWanted(owner->directory) ? std::nullopt : std::optional(leftover);
+  if (isSelf(owner->directory))
+    return selfIsWanted(owner->directory) ? std::nullopt : std::optional(leftover);
   const auto recording = Folder::open(owner->directory);
   if (!recording.ok() || isWrittenTo(*recording)) return std::nullopt;
   leftover.state = Leftover::State::Recoverable;
@@ -125,16 +129,19 @@ Status removeLeftover(const Leftover& leftover) {
   std::optional<Folder> held;
   const auto now = examineFolder(leftover.folder, held);
   if (!now || now->state != Leftover::State::Orphan) {
-    return Error{fmt::format("{}: is in use, or gone, or not an orphan any more; it stays", leftover.folder.string())};
+    return Error{fmt::format("{}: is in use, or gone, or not an orphan any more; it stays",
+                             leftover.folder.string())};
   }
   const std::vector<std::string> left = held->removeFiles();
   if (!left.empty()) {
-    return Error{fmt::format("{}: holds what no recording makes ({}), which stays; delete it if you do not need it",
-                             leftover.folder.string(), left.front())};
+    return Error{fmt::format(
+        "{}: holds what no recording makes ({}), which stays; delete it if you do not need it",
+        leftover.folder.string(), left.front())};
   }
   const int code = held->removeItself();
   return code == 0 ? Status()
-                   : Error{fmt::format("{}: cannot be removed: {}", leftover.folder.string(), fileProblem(code))};
+                   : Error{fmt::format("{}: cannot be removed: {}", leftover.folder.string(),
+                                       fileProblem(code))};
 }
 
 }  // namespace lacuna::prof

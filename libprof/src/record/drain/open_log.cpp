@@ -44,7 +44,8 @@ Status OpenLog::begin(std::uint64_t liveBytes, bool& anew) {
   const fs::path path = fileOf(directory_, now_.number);
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (anew ? O_TRUNC : 0);
   file_ = base::FileHandle(::open(path.c_str(), flags, 0600));
-  if (file_.get() < 0) return Error{fmt::format("{}: cannot be written: {}", path.string(), fileProblem(errno))};
+  if (file_.get() < 0)
+    return Error{fmt::format("{}: cannot be written: {}", path.string(), fileProblem(errno))};
   return {};
 }
 
@@ -58,8 +59,8 @@ void OpenLog::put(const Saver& entry) {
 void OpenLog::writeOut() {
   std::size_t done = 0;
   while (error_ == 0 && done < buffer_.size()) {
-    const ssize_t wrote =
-        pwrite(file_.get(), buffer_.data() + done, buffer_.size() - done, static_cast<off_t>(now_.bytes));
+    const ssize_t wrote = pwrite(file_.get(), buffer_.data() + done, buffer_.size() - done,
+                                 static_cast<off_t>(now_.bytes));
     if (wrote < 0 && errno != EINTR) error_ = errno;
     if (wrote <= 0) continue;
     done += static_cast<std::size_t>(wrote);
@@ -71,7 +72,8 @@ void OpenLog::writeOut() {
 Result<OpenLog::Place> OpenLog::end() {
   writeOut();
   if (error_ == 0) return now_;
-  return Error{fmt::format("{}: cannot be written: {}", fileOf(directory_, now_.number).string(), fileProblem(error_))};
+  return Error{fmt::format("{}: cannot be written: {}", fileOf(directory_, now_.number).string(),
+                           fileProblem(error_))};
 }
 
 void OpenLog::keep() {
@@ -82,12 +84,14 @@ void OpenLog::keep() {
   kept_ = now_;
 }
 
-Status OpenLog::read(const fs::path& directory, const Place& place, const std::function<bool(std::string_view)>& take) {
+Status OpenLog::read(const fs::path& directory, const Place& place,
+                     const std::function<bool(std::string_view)>& take) {
   if (place.bytes == 0) return {};
   const fs::path path = fileOf(directory, place.number);
   auto file = base::InputFile::open(path);
   if (!file.ok()) return file.error();
-  const Error damaged{fmt::format("{}: the open ranges of the recording are damaged", path.string())};
+  const Error damaged{
+      fmt::format("{}: the open ranges of the recording are damaged", path.string())};
   const auto size = (*file).size();
   if (!size.ok()) return size.error();
   if (place.bytes > *size) return damaged;
@@ -95,11 +99,13 @@ Status OpenLog::read(const fs::path& directory, const Place& place, const std::f
   for (std::uint64_t at = 0; at < place.bytes;) {
     EntryHead head{};
     if (place.bytes - at < sizeof head) return damaged;
-    if (auto status = (*file).read(at, std::as_writable_bytes(std::span(&head, 1))); !status.ok()) return status;
+    if (auto status = (*file).read(at, std::as_writable_bytes(std::span(&head, 1))); !status.ok())
+      return status;
     at += sizeof head;
     if (head.bytes == 0 || head.bytes > std::min(place.bytes - at, kMostEntry)) return damaged;
     entry.resize(head.bytes);
-    if (auto status = (*file).read(at, std::as_writable_bytes(std::span(entry))); !status.ok()) return status;
+    if (auto status = (*file).read(at, std::as_writable_bytes(std::span(entry))); !status.ok())
+      return status;
     if (!base::checksumMatches(std::as_bytes(std::span(entry)), head.hash)) return damaged;
     at += head.bytes;
     if (!take(entry)) return damaged;

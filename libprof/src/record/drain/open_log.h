@@ -13,9 +13,10 @@
 
 namespace lacuna::prof::recording {
 
-/// A file beside the checkpoint that records how the open ranges changed from one checkpoint to the next. Ranges that
-/// stay open are thus written once. A checkpoint names the file and how much of it holds. Anything after that belongs
-/// to a save that did not come to its end. Written anew when most of it is past.
+/// A file beside the checkpoint that records how the open ranges changed from one checkpoint to the
+/// next. Ranges that stay open are thus written once. A checkpoint names the file and how much of
+/// it holds. Anything after that belongs to a save that did not come to its end. Written anew when
+/// most of it is past.
 class OpenLog {
  public:
   struct Place {
@@ -24,8 +25,8 @@ class OpenLog {
   };
   explicit OpenLog(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
-  /// Begins a save after the last one that was kept. True in `anew` where all there is must be written once more, as it
-  /// is for `liveBytes` that are open.
+  /// Begins a save after the last one that was kept. True in `anew` where all there is must be
+  /// written once more, as it is for `liveBytes` that are open.
   Status begin(std::uint64_t liveBytes, bool& anew);
   void put(const Saver& entry);
   /// All is in the file. The place is for the checkpoint.
@@ -33,8 +34,8 @@ class OpenLog {
   /// The checkpoint is saved.
   void keep();
 
-  /// Calls `take` with each entry up to the place. Fails on a file that is not what was written, and where `take`
-  /// answers false.
+  /// Calls `take` with each entry up to the place. Fails on a file that is not what was written,
+  /// and where `take` answers false.
   static Status read(const std::filesystem::path& directory, const Place& place,
                      const std::function<bool(std::string_view)>& take);
 

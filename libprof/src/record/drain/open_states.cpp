@@ -29,8 +29,10 @@ Saver begin(OpenEntry kind, const std::string& recorder, const OpenStates::Threa
 /// A range that no program of ours has written is not kept: a stack relies on it.
 bool isSound(const KeptRange& kept) {
   const bool flags = kept.hasQueueData <= 1 && kept.hasDetails <= 1 && kept.isSeveral <= 1;
-  // A record that stands for several ranges has a count, and neither details nor data of a single one.
-  const bool several = kept.isSeveral == 0 || (kept.times() > 0 && kept.hasDetails == 0 && kept.hasQueueData == 0);
+  // A record that stands for several ranges has a count, and neither details nor data of a single
+  // one.
+  const bool several =
+      kept.isSeveral == 0 || (kept.times() > 0 && kept.hasDetails == 0 && kept.hasQueueData == 0);
   return flags && several;
 }
 
@@ -52,8 +54,8 @@ void inParts(std::size_t from, std::size_t size, const Put& put) {
 
 }  // namespace
 
-void OpenStates::save(const std::string& recorder, const ThreadKey& thread, RangeStacks& stacks, bool anew,
-                      OpenLog& log) {
+void OpenStates::save(const std::string& recorder, const ThreadKey& thread, RangeStacks& stacks,
+                      bool anew, OpenLog& log) {
   for (const OpenStack& stack : stacks.stacks_) {
     const std::size_t size = stack.kept_.size();
     const bool changed = stack.part_.changed(size) || stack.skipped_ != stack.skippedSaved_;
@@ -61,8 +63,9 @@ void OpenStates::save(const std::string& recorder, const ThreadKey& thread, Rang
     const std::size_t same = anew ? 0 : stack.part_.same();
     // The details of the ranges after that, which are the last ones.
     auto details =
-        stack.details_.end() - std::count_if(stack.kept_.begin() + static_cast<std::ptrdiff_t>(same), stack.kept_.end(),
-                                             [](const KeptRange& kept) { return kept.hasDetails; });
+        stack.details_.end() -
+        std::count_if(stack.kept_.begin() + static_cast<std::ptrdiff_t>(same), stack.kept_.end(),
+                      [](const KeptRange& kept) { return kept.hasDetails; });
     inParts(same, size, [&](std::size_t first, std::size_t last) {
       Saver entry = begin(OpenEntry::Ranges, recorder, thread);
       entry.put(stack.domain_);
@@ -95,7 +98,8 @@ void OpenStates::saved(RangeStacks& stacks) {
   stacks.queueDataPart_.saved(stacks.queueData_.size());
 }
 
-void OpenStates::save(const std::string& recorder, StartedRanges& started, bool anew, OpenLog& log) {
+void OpenStates::save(const std::string& recorder, StartedRanges& started, bool anew,
+                      OpenLog& log) {
   if (!anew && !started.ended_.empty()) {
     inParts(0, started.ended_.size(), [&](std::size_t first, std::size_t last) {
       Saver entry = begin(OpenEntry::Ended, recorder);
@@ -118,7 +122,8 @@ void OpenStates::save(const std::string& recorder, StartedRanges& started, bool 
     for (const auto& [number, kept] : started.kept_) put(number, kept);
   } else {
     for (const std::uint64_t number : started.fresh_) {
-      if (const auto at = started.kept_.find(number); at != started.kept_.end()) put(number, at->second);
+      if (const auto at = started.kept_.find(number); at != started.kept_.end())
+        put(number, at->second);
     }
   }
   if (count % kPart != 0) log.put(entry);

@@ -14,7 +14,8 @@
 
 namespace lacuna::prof::recording {
 
-/// Ranges that recorders had open when a checkpoint was made, written and read back in entries of an OpenLog.
+/// Ranges that recorders had open when a checkpoint was made, written and read back in entries of
+/// an OpenLog.
 class OpenStates {
  public:
   using ThreadKey = std::pair<std::uint32_t, std::uint32_t>;  ///< index and generation of its entry
@@ -23,8 +24,10 @@ class OpenStates {
     StartedRanges started;
   };
 
-  /// Logs what has changed since the last save; with `anew` all there is. The log keeps it only when saved() follows.
-  static void save(const std::string& recorder, const ThreadKey& thread, RangeStacks& stacks, bool anew, OpenLog& log);
+  /// Logs what has changed since the last save; with `anew` all there is. The log keeps it only
+  /// when saved() follows.
+  static void save(const std::string& recorder, const ThreadKey& thread, RangeStacks& stacks,
+                   bool anew, OpenLog& log);
   static void save(const std::string& recorder, StartedRanges& started, bool anew, OpenLog& log);
   static void saved(RangeStacks& stacks);
   static void saved(StartedRanges& started);

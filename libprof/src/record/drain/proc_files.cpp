@@ -39,7 +39,8 @@ bool hasFurtherThreads(std::uint32_t osPid) {
   return !error && std::distance(fs::begin(tasks), fs::end(tasks)) > 1;
 }
 
-/// False in a PID namespace that was given no /proc of its own: the one that is there has other numbers.
+/// False in a PID namespace that was given no /proc of its own: the one that is there has other
+/// numbers.
 bool procHasOurNumbers() {
   static const bool ours = [] {
     std::error_code error;
@@ -82,13 +83,16 @@ void forEachNumber(const std::string& folder, Visit&& visit) {
   std::error_code error;
   for (fs::directory_iterator at(folder, error), last; !error && at != last; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (!name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; })) {
-      visit(static_cast<std::uint32_t>(std::strtoul(name.c_str(), nullptr, 10)), at->path().string());
+    if (!name.empty() && std::all_of(name.begin(), name.end(),
+                                     [](unsigned char c) { return std::isdigit(c) != 0; })) {
+      visit(static_cast<std::uint32_t>(std::strtoul(name.c_str(), nullptr, 10)),
+            at->path().string());
     }
   }
 }
 
-/// True when processes of that namespace were ever seen here: then one that is not seen any more has ended.
+/// True when processes of that namespace were ever seen here: then one that is not seen any more
+/// has ended.
 bool wasSeen(std::uint64_t pidNamespace, bool now) {
   static std::mutex mutex;
   static std::set<std::uint64_t> seen;
@@ -97,7 +101,8 @@ bool wasSeen(std::uint64_t pidNamespace, bool now) {
   return seen.contains(pidNamespace);
 }
 
-/// In the machine's first namespace, all others are below ours, unless /proc hides what is not our user's.
+/// In the machine's first namespace, all others are below ours, unless /proc hides what is not our
+/// user's.
 bool seesEveryNamespace() {
   constexpr std::uint64_t kFirst = 0xeffffffc;  // PROC_PID_INIT_INO
   static const bool sees = ownPidNamespace() == kFirst && !textOf("/proc/1/status").empty();
@@ -117,7 +122,8 @@ FoundProcess findForeign(const OwnNumber& number) {
     if (numbers.own != number.pid || !processIsAlive(pid, number.startTicks)) return;
     found = {FoundProcess::Where::Here, pid, numbers.parent};
   });
-  const bool seen = wasSeen(number.pidNamespace, namespaceIsHere || found.where == FoundProcess::Where::Here);
+  const bool seen =
+      wasSeen(number.pidNamespace, namespaceIsHere || found.where == FoundProcess::Where::Here);
   if (found.where != FoundProcess::Where::Here && (seen || seesEveryNamespace()))
     found.where = FoundProcess::Where::Gone;
   return found;
@@ -131,20 +137,23 @@ std::uint64_t ownPidNamespace() {
 }
 
 bool isForeign(const OwnNumber& number) {
-  return number.pidNamespace != 0 && ownPidNamespace() != 0 && number.pidNamespace != ownPidNamespace();
+  return number.pidNamespace != 0 && ownPidNamespace() != 0 &&
+         number.pidNamespace != ownPidNamespace();
 }
 
 FoundProcess findProcess(const OwnNumber& number) {
   if (isForeign(number)) return findForeign(number);
   if (!processIsAlive(number.pid, number.startTicks)) return {FoundProcess::Where::Gone, 0, 0};
-  return {FoundProcess::Where::Here, number.pid, numbersAt("/proc/" + std::to_string(number.pid)).parent};
+  return {FoundProcess::Where::Here, number.pid,
+          numbersAt("/proc/" + std::to_string(number.pid)).parent};
 }
 
 std::uint32_t findThread(std::uint32_t pid, std::uint32_t ownTid) {
   std::uint32_t found = 0;
-  forEachNumber("/proc/" + std::to_string(pid) + "/task", [&](std::uint32_t tid, const std::string& thread) {
-    if (found == 0 && numbersAt(thread).own == ownTid) found = tid;
-  });
+  forEachNumber("/proc/" + std::to_string(pid) + "/task",
+                [&](std::uint32_t tid, const std::string& thread) {
+                  if (found == 0 && numbersAt(thread).own == ownTid) found = tid;
+                });
   return found;
 }
 
@@ -206,8 +215,9 @@ std::uint32_t pidOf(const Header& header) {
 }
 
 std::uint32_t parentPidOf(const Header& header) {
-  return header.seenPid.load(std::memory_order_relaxed) != 0 ? header.seenParent.load(std::memory_order_relaxed)
-                                                             : header.parentPid;
+  return header.seenPid.load(std::memory_order_relaxed) != 0
+             ? header.seenParent.load(std::memory_order_relaxed)
+             : header.parentPid;
 }
 
 std::uint32_t tidOf(const Header& header, std::uint32_t ownTid) {

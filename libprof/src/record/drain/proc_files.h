@@ -10,8 +10,8 @@
 namespace lacuna::prof::recording {
 
 enum class Life : std::uint8_t { Runs, Ended, Unseen };
-/// Finds whether the process of a recorder still runs. One of another PID namespace is looked for once, and its number
-/// here noted in the header.
+/// Finds whether the process of a recorder still runs. One of another PID namespace is looked for
+/// once, and its number here noted in the header.
 Life lifeOf(Header& header);
 
 /// The number here of a recorder's process: what was noted, or what it calls itself.

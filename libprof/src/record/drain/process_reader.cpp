@@ -26,7 +26,8 @@ bool hasDrops(const ThreadEntry& entry) {
          entry.droppedStarts.load(std::memory_order_relaxed) != 0 || rangesInGap(entry).all() != 0;
 }
 
-/// Ranges lost in the gaps that are over: the one that a living thread is in changes while it is read.
+/// Ranges lost in the gaps that are over: the one that a living thread is in changes while it is
+/// read.
 std::uint64_t endedIn(const ThreadEntry& entry) {
   return __atomic_load_n(&entry.ended, __ATOMIC_RELAXED);
 }
@@ -61,7 +62,8 @@ ProcessInfo describe(const Header& header) {
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool shared, int* system) {
   int ignored = 0;
   int& failed = system != nullptr ? *system : ignored;
-  const int fd = ::open(path.c_str(), (shared ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  const int fd =
+      ::open(path.c_str(), (shared ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) {
     const int code = errno;
     if (code == EMFILE || code == ENFILE || code == ENOMEM || code == EIO) failed = code;
@@ -73,8 +75,8 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool shar
                         pread(fd, head, sizeof head, 0) == static_cast<ssize_t>(sizeof head);
   const auto& header = *reinterpret_cast<const Header*>(head);
   Error error{fmt::format("{}: not a recording of this version of lacuna", path.string())};
-  if (!complete || header.magic != kMagic || header.version != kVersion || header.maxSegments == 0 ||
-      header.maxSegments > kMaxSegments) {
+  if (!complete || header.magic != kMagic || header.version != kVersion ||
+      header.maxSegments == 0 || header.maxSegments > kMaxSegments) {
     ::close(fd);
     return error;
   }
@@ -83,8 +85,8 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool shar
     ::close(fd);
     return Error{fmt::format("{}: shorter than its header claims", path.string())};
   }
-  void* at =
-      mmap(nullptr, offsets.end, PROT_READ | PROT_WRITE, (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE, fd, 0);
+  void* at = mmap(nullptr, offsets.end, PROT_READ | PROT_WRITE,
+                  (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE, fd, 0);
   ::close(fd);
   if (at == MAP_FAILED) {
     failed = errno;
@@ -99,7 +101,8 @@ MappedFile::~MappedFile() {
   if (view_.base != nullptr) munmap(view_.base, view_.offsets.end);
 }
 
-ProcessReader::ProcessReader(MappedFile file, std::filesystem::path path, TraceState& trace, RowBatches& batches)
+ProcessReader::ProcessReader(MappedFile file, std::filesystem::path path, TraceState& trace,
+                             RowBatches& batches)
     : file_(std::move(file)),
       path_(std::move(path)),
       trace_(trace),
@@ -107,18 +110,22 @@ ProcessReader::ProcessReader(MappedFile file, std::filesystem::path path, TraceS
       tables_(file_.view(), trace),
       announcedRows_(tables_, trace, batches),
       process_(trace.process(describe(header()))),
-      // Sizes follow from where the file was found to end, not from a header that may change meanwhile.
-      maxSegments_(static_cast<std::uint32_t>((view().offsets.end - view().offsets.segments) / kSegmentBytes)),
+      // Sizes follow from where the file was found to end, not from a header that may change
+      // meanwhile.
+      maxSegments_(static_cast<std::uint32_t>((view().offsets.end - view().offsets.segments) /
+                                              kSegmentBytes)),
       threads_(kMaxThreads + 1),
       drained_(maxSegments_ + 1) {}
 
 Life ProcessReader::life() const {
   if (broken()) return Life::Ended;
-  return header().detached.load(std::memory_order_acquire) == 0 ? lifeOf(view().header()) : Life::Ended;
+  return header().detached.load(std::memory_order_acquire) == 0 ? lifeOf(view().header())
+                                                                : Life::Ended;
 }
 
 bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
-  const std::uint64_t now = header().clock == ClockKind::Tsc ? tick.tsc : static_cast<std::uint64_t>(tick.monotonicNs);
+  const std::uint64_t now =
+      header().clock == ClockKind::Tsc ? tick.tsc : static_cast<std::uint64_t>(tick.monotonicNs);
   const std::uint64_t limit = all ? ~0ull : now;
   bool any = false;
   ++pass_;
@@ -134,7 +141,8 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
     if (entry.first.load(std::memory_order_acquire) == 0 && !hasDrops(entry)) continue;
     std::unique_ptr<Thread>& thread = threads_[index];
     if (thread == nullptr || thread->generation != generation) {
-      // Only a process that writes into its own entries makes another thread of one that has not ended.
+      // Only a process that writes into its own entries makes another thread of one that has not
+      // ended.
       if (thread != nullptr && !thread->closed) closeThread(*thread, thread->lastNs);
       forget(thread);
       thread = std::make_unique<Thread>();
@@ -160,7 +168,8 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
 
 TimeNs ProcessReader::timeOf(std::uint64_t stamp, const ClockLine& clock) const {
   // A process may stamp whatever it likes; moments that come from here can be added to others.
-  return header().clock == ClockKind::Tsc ? clock.toMonotonic(stamp) : Loader::bounded(static_cast<TimeNs>(stamp));
+  return header().clock == ClockKind::Tsc ? clock.toMonotonic(stamp)
+                                          : Loader::bounded(static_cast<TimeNs>(stamp));
 }
 
 void ProcessReader::enter(Thread& thread, ThreadEntry& entry, const ClockLine& clock) {
@@ -175,7 +184,8 @@ void ProcessReader::enter(Thread& thread, ThreadEntry& entry, const ClockLine& c
   if (process.startNs == 0 || startNs < process.startNs) process.startNs = startNs;
 }
 
-bool ProcessReader::drainThread(Thread& thread, ThreadEntry& entry, const ClockLine& clock, std::uint64_t limit) {
+bool ProcessReader::drainThread(Thread& thread, ThreadEntry& entry, const ClockLine& clock,
+                                std::uint64_t limit) {
   if (thread.segment == 0) {
     const std::uint32_t first = entry.first.load(std::memory_order_acquire);
     if (first == 0 || thread.stuck) return false;
@@ -187,7 +197,8 @@ bool ProcessReader::drainThread(Thread& thread, ThreadEntry& entry, const ClockL
   }
   bool any = false;
   for (;;) {
-    const auto* slot = reinterpret_cast<const std::uint64_t*>(view().segmentBase(thread.segment) + thread.offset);
+    const auto* slot =
+        reinterpret_cast<const std::uint64_t*>(view().segmentBase(thread.segment) + thread.offset);
     const std::uint64_t stamp = thread.offset < kSegmentBytes ? loadWord(slot) : 0;
     if (stamp == 0) {
       if (!moveOn(thread)) break;
@@ -215,14 +226,17 @@ bool ProcessReader::drainThread(Thread& thread, ThreadEntry& entry, const ClockL
   return any;
 }
 
-/// At the end of what a segment holds: goes to the thread's next segment, or to a record that came meanwhile.
+/// At the end of what a segment holds: goes to the thread's next segment, or to a record that came
+/// meanwhile.
 bool ProcessReader::moveOn(Thread& thread) {
   Segment& segment = view().segment(thread.segment);
   const std::uint32_t next = segment.next.load(std::memory_order_acquire);
   if (next == 0 || thread.stuck) return false;
-  // The link is made after the last record, so one that was not there a moment ago must be there now.
+  // The link is made after the last record, so one that was not there a moment ago must be there
+  // now.
   if (thread.offset < kSegmentBytes &&
-      loadWord(reinterpret_cast<const std::uint64_t*>(view().segmentBase(thread.segment) + thread.offset)) != 0) {
+      loadWord(reinterpret_cast<const std::uint64_t*>(view().segmentBase(thread.segment) +
+                                                      thread.offset)) != 0) {
     return true;
   }
   if (!owns(next, thread)) {
@@ -246,7 +260,8 @@ void ProcessReader::goTo(Thread& thread, std::uint32_t segment) {
 }
 
 bool ProcessReader::owns(std::uint32_t segment, const Thread& thread) const {
-  if (segment == 0 || segment > maxSegments_ || segment > header().segmentCount.load(std::memory_order_acquire)) {
+  if (segment == 0 || segment > maxSegments_ ||
+      segment > header().segmentCount.load(std::memory_order_acquire)) {
     return false;
   }
   const Segment& head = view().segment(segment);
@@ -259,7 +274,8 @@ const char* ProcessReader::whyDropped() const {
   return flightRecorder() ? "overwritten by newer events" : "no free segment";
 }
 
-void ProcessReader::noteDrops(Thread& thread, const ThreadEntry& entry, TimeNs nowNs, std::uint64_t further) {
+void ProcessReader::noteDrops(Thread& thread, const ThreadEntry& entry, TimeNs nowNs,
+                              std::uint64_t further) {
   std::uint64_t dropped = 0;
   addTo(dropped, entry.dropped.load(std::memory_order_relaxed));
   addTo(dropped, endedIn(entry));
@@ -331,7 +347,8 @@ bool ProcessReader::atEnd(const Thread& thread) const {
   if (thread.stuck || thread.segment == 0) return true;
   if (view().segment(thread.segment).next.load(std::memory_order_acquire) != 0) return false;
   return thread.offset >= kSegmentBytes ||
-         loadWord(reinterpret_cast<const std::uint64_t*>(view().segmentBase(thread.segment) + thread.offset)) == 0;
+         loadWord(reinterpret_cast<const std::uint64_t*>(view().segmentBase(thread.segment) +
+                                                         thread.offset)) == 0;
 }
 
 void ProcessReader::close(TimeNs endNs) {
@@ -356,7 +373,8 @@ void ProcessReader::close(TimeNs endNs) {
 void ProcessReader::closeUnseen(bool all) {
   for (auto at = ended_.begin(); at != ended_.end();) {
     const Ended& ended = at->second;
-    // A begin comes before its end, so what was there to be read in the pass after the end's has no begin.
+    // A begin comes before its end, so what was there to be read in the pass after the end's has no
+    // begin.
     if (!all && ended.pass == pass_) {
       ++at;
       continue;

@@ -19,16 +19,19 @@
 
 namespace lacuna::prof::recording {
 
-/// A recording file in this process. Unmaps at the end. Where somebody shortens the file meanwhile, it is broken, and
-/// what is gone reads as zero.
+/// A recording file in this process. Unmaps at the end. Where somebody shortens the file meanwhile,
+/// it is broken, and what is gone reads as zero.
 class MappedFile {
  public:
-  /// Checks everything that later accesses rely on. `shared` false gives a private copy that can be written without
-  /// effect.
-  /// Answers an errno in `system` where the system lacked room or the disk failed, and the file may be sound.
-  static Result<MappedFile> open(const std::filesystem::path& path, bool shared, int* system = nullptr);
+  /// Checks everything that later accesses rely on. `shared` false gives a private copy that can be
+  /// written without effect. Answers an errno in `system` where the system lacked room or the disk
+  /// failed, and the file may be sound.
+  static Result<MappedFile> open(const std::filesystem::path& path, bool shared,
+                                 int* system = nullptr);
   MappedFile(MappedFile&& other) noexcept
-      : view_(std::exchange(other.view_, View{})), shared_(other.shared_), guard_(std::move(other.guard_)) {}
+      : view_(std::exchange(other.view_, View{})),
+        shared_(other.shared_),
+        guard_(std::move(other.guard_)) {}
   MappedFile& operator=(MappedFile&& other) noexcept {
     std::swap(view_, other.view_);
     std::swap(shared_, other.shared_);
@@ -41,26 +44,32 @@ class MappedFile {
   [[nodiscard]] bool broken() const { return guard_.broken(); }
 
  private:
-  MappedFile(View view, bool shared) : view_(view), shared_(shared), guard_(view.base, view.offsets.end) {}
+  MappedFile(View view, bool shared)
+      : view_(view), shared_(shared), guard_(view.base, view.offsets.end) {}
   View view_;
   bool shared_;
   MappingGuard guard_;
 };
 
-/// Reads one recorder's segments in order and appends their rows to the trace. Emptied segments go back to the recorder
-/// only in recycle(): until then a new reader could start again from the last save().
+/// Reads one recorder's segments in order and appends their rows to the trace. Emptied segments go
+/// back to the recorder only in recycle(): until then a new reader could start again from the last
+/// save().
 class ProcessReader {
  public:
-  ProcessReader(MappedFile file, std::filesystem::path path, TraceState& trace, RowBatches& batches);
+  ProcessReader(MappedFile file, std::filesystem::path path, TraceState& trace,
+                RowBatches& batches);
 
-  /// Reads what was stamped up to `tick`; with `all` everything there is. True when there was something. Gives the
-  /// recorder more segments when it runs short of them meanwhile, unless this is the end.
+  /// Reads what was stamped up to `tick`; with `all` everything there is. True when there was
+  /// something. Gives the recorder more segments when it runs short of them meanwhile, unless this
+  /// is the end.
   bool drain(const ClockLine& clock, const Tick& tick, bool all);
   /// Segments that were read to their end so far.
   [[nodiscard]] std::uint64_t segmentsRead() const { return segmentsRead_; }
-  /// The recorder is gone (or cut off): closes open ranges and threads. After this nothing may be read.
+  /// The recorder is gone (or cut off): closes open ranges and threads. After this nothing may be
+  /// read.
   void close(TimeNs endNs);
-  /// Gives drained segments and threads back. Their rows must be in the file, and the state saved, before.
+  /// Gives drained segments and threads back. Their rows must be in the file, and the state saved,
+  /// before.
   void recycle();
   void cutOff();
 
@@ -93,11 +102,13 @@ class ProcessReader {
     bool stuck = false;   ///< its chain of segments is damaged
     bool closed = false;  ///< it exited and all is read
     TimeNs lastNs = 0;
-    std::uint64_t dropped = 0;      ///< events that its Drop rows count
-    std::uint64_t unseen = 0;       ///< ranges with a row although the ring overwrote their begin
-    std::uint64_t notKept = 0;      ///< ranges for which there was no room, since the last Drop row of them
+    std::uint64_t dropped = 0;  ///< events that its Drop rows count
+    std::uint64_t unseen = 0;   ///< ranges with a row although the ring overwrote their begin
+    std::uint64_t notKept =
+        0;  ///< ranges for which there was no room, since the last Drop row of them
     std::uint32_t lastGapRead = 0;  ///< number of the last gap whose record was read
-    bool mayEndUnseen = false;      ///< a gap lost track: its ends without a begin may be of ranges that were dropped
+    bool mayEndUnseen =
+        false;  ///< a gap lost track: its ends without a begin may be of ranges that were dropped
     RangeStacks stacks;
   };
 
@@ -123,13 +134,14 @@ class ProcessReader {
   void emptySegment(std::uint32_t segment);
 
   void decode(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
-  void decodeOperator(Thread& thread, const std::uint64_t* slot, std::uint64_t stamp, std::uint64_t word,
-                      const ClockLine& clock);
+  void decodeOperator(Thread& thread, const std::uint64_t* slot, std::uint64_t stamp,
+                      std::uint64_t word, const ClockLine& clock);
   void decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
   void decodeRow(const std::uint64_t* slot, std::uint64_t word);
-  /// Ends the innermost range of `open`, or up to `most` that began unseen together. These give one row, and all but
-  /// one count as not kept. Returns how many.
-  std::uint64_t closeTop(Thread& thread, OpenStack& open, TimeNs endNs, std::uint8_t flags = 0, std::uint64_t most = 1);
+  /// Ends the innermost range of `open`, or up to `most` that began unseen together. These give one
+  /// row, and all but one count as not kept. Returns how many.
+  std::uint64_t closeTop(Thread& thread, OpenStack& open, TimeNs endNs, std::uint8_t flags = 0,
+                         std::uint64_t most = 1);
   /// The same for as many as `count` of a domain's ranges.
   void closeTops(Thread& thread, std::uint32_t domain, std::uint64_t count, TimeNs endNs);
   void notKept(Thread& thread, std::uint64_t ranges);
@@ -145,7 +157,8 @@ class ProcessReader {
             ThreadId endThread);
   void closeThread(Thread& thread, TimeNs endNs);
   void forget(std::unique_ptr<Thread>& thread);
-  /// Ends whose beginnings would have been read by now. With `all` those that came in this pass, too.
+  /// Ends whose beginnings would have been read by now. With `all` those that came in this pass,
+  /// too.
   void closeUnseen(bool all);
 
   MappedFile file_;
@@ -175,7 +188,8 @@ class ProcessReader {
     std::uint64_t pass;  ///< in which it was read
   };
   StartedRanges started_;
-  std::unordered_map<std::uint64_t, Ended> ended_;  ///< their beginnings are yet to be read, or were dropped
+  std::unordered_map<std::uint64_t, Ended>
+      ended_;  ///< their beginnings are yet to be read, or were dropped
 };
 
 }  // namespace lacuna::prof::recording

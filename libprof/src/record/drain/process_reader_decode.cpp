@@ -38,8 +38,8 @@ E boundedEnum(std::uint64_t value, E last) {
 
 }  // namespace
 
-void ProcessReader::emit(const OpenRange& open, ThreadId thread, TimeNs endNs, std::size_t depth, RangeKind kind,
-                         ThreadId endThread) {
+void ProcessReader::emit(const OpenRange& open, ThreadId thread, TimeNs endNs, std::size_t depth,
+                         RangeKind kind, ThreadId endThread) {
   // By value: finding the other names may move the table that holds this one.
   const ResolvedName name = tables_.name(open.name);
   batches_.add(Range{.startNs = open.startNs,
@@ -59,8 +59,8 @@ void ProcessReader::emit(const OpenRange& open, ThreadId thread, TimeNs endNs, s
                      .correlation = open.correlation});
 }
 
-std::uint64_t ProcessReader::closeTop(Thread& thread, OpenStack& open, TimeNs endNs, std::uint8_t flags,
-                                      std::uint64_t most) {
+std::uint64_t ProcessReader::closeTop(Thread& thread, OpenStack& open, TimeNs endNs,
+                                      std::uint8_t flags, std::uint64_t most) {
   OpenRange range;
   if (!open.pop(range, trace_.openBudget(), most)) return 1;
   range.flags |= flags;
@@ -73,7 +73,8 @@ std::uint64_t ProcessReader::closeTop(Thread& thread, OpenStack& open, TimeNs en
 }
 
 bool ProcessReader::open(Thread& thread, const OpenRange& range) {
-  if (thread.stacks.of(range.domain, trace_.openBudget()).push(range, trace_.openBudget())) return true;
+  if (thread.stacks.of(range.domain, trace_.openBudget()).push(range, trace_.openBudget()))
+    return true;
   notKept(thread, range.times);
   return false;
 }
@@ -90,7 +91,8 @@ void ProcessReader::closeAll(Thread& thread, TimeNs endNs) {
   });
 }
 
-void ProcessReader::openQueueRange(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
+void ProcessReader::openQueueRange(Thread& thread, const std::uint64_t* slot, std::uint64_t word,
+                                   TimeNs timeNs) {
   QueueData queueData;
   queueData.wait = kindOf(word) == Kind::Wait;
   queueData.execution.kind = static_cast<std::uint8_t>(slot[2] >> 32);
@@ -153,14 +155,16 @@ void ProcessReader::start(Thread& thread, std::uint64_t number, const OpenRange&
   --trace_.stats().events;
 }
 
-void ProcessReader::closeTops(Thread& thread, std::uint32_t domain, std::uint64_t count, TimeNs endNs) {
+void ProcessReader::closeTops(Thread& thread, std::uint32_t domain, std::uint64_t count,
+                              TimeNs endNs) {
   while (OpenStack* open = count > 0 ? thread.stacks.find(domain) : nullptr) {
     count -= open->endSkipped(count);
     if (count > 0 && !open->empty()) count -= closeTop(thread, *open, endNs, kUnfinished, count);
   }
 }
 
-void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
+void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word,
+                              TimeNs timeNs) {
   thread.lastGapRead = static_cast<std::uint32_t>(slot[3] >> 1);
   if ((slot[3] & 1) != 0) {
     thread.mayEndUnseen = true;
@@ -180,8 +184,8 @@ void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::ui
 }
 
 /// As the records that it stands for.
-void ProcessReader::decodeOperator(Thread& thread, const std::uint64_t* slot, std::uint64_t stamp, std::uint64_t word,
-                                   const ClockLine& clock) {
+void ProcessReader::decodeOperator(Thread& thread, const std::uint64_t* slot, std::uint64_t stamp,
+                                   std::uint64_t word, const ClockLine& clock) {
   OperatorRecord recorded;
   std::memcpy(&recorded, slot + 2, sizeof recorded);
   const auto put = [&](std::uint64_t after, const auto& part) {
@@ -191,15 +195,18 @@ void ProcessReader::decodeOperator(Thread& thread, const std::uint64_t* slot, st
   using Words = std::uint64_t;
   const std::uint32_t domain = domainOf(word);
   const std::array<Words, 2> end{0, recording::word(Kind::Pop, domain, 0)};
-  put(0, std::array<Words, 6>{0, recording::word(Kind::PushEvent, domain, nameOf(word)), Words{LacunaPayloadU64} << 32,
-                              recorded.operatorSequence, recorded.shapes, recorded.correlation});
+  put(0, std::array<Words, 6>{0, recording::word(Kind::PushEvent, domain, nameOf(word)),
+                              Words{LacunaPayloadU64} << 32, recorded.operatorSequence,
+                              recorded.shapes, recorded.correlation});
   put(recorded.start,
-      std::array<Words, 6>{0, recording::word(Kind::Memory, 0, recorded.tensor), recorded.address, recorded.bytes(),
-                           recorded.sequence - recorded.behind(), recorded.memoryWhat});
+      std::array<Words, 6>{0, recording::word(Kind::Memory, 0, recorded.tensor), recorded.address,
+                           recorded.bytes(), recorded.sequence - recorded.behind(),
+                           recorded.memoryWhat});
   const auto queue = static_cast<std::uint16_t>(recorded.memoryWhat);
-  put(recorded.start, std::array<Words, 8>{0, recording::word(Kind::Execution, domain, recorded.executionName),
-                                           packWhat(0, recorded.kind(), queue), recorded.correlation, recorded.sequence,
-                                           recorded.executionBytes(), 0, 0});
+  put(recorded.start,
+      std::array<Words, 8>{0, recording::word(Kind::Execution, domain, recorded.executionName),
+                           packWhat(0, recorded.kind(), queue), recorded.correlation,
+                           recorded.sequence, recorded.executionBytes(), 0, 0});
   put(recorded.stop, end);
   put(recorded.end, end);
 }
@@ -209,10 +216,12 @@ void ProcessReader::decodeRow(const std::uint64_t* slot, std::uint64_t word) {
   const std::size_t room = std::min((slotsOf(word) - 1) * kSlotBytes, (kMaxSlots - 1) * kSlotBytes);
   std::byte copy[kMaxSlots * kSlotBytes];
   std::memcpy(copy, slot + 2, room);
-  if (bytes > room || !appendGuestRow(nameOf(word), {copy, bytes}, tables_, trace_, process_)) ++trace_.stats().damaged;
+  if (bytes > room || !appendGuestRow(nameOf(word), {copy, bytes}, tables_, trace_, process_))
+    ++trace_.stats().damaged;
 }
 
-void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
+void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint64_t word,
+                           TimeNs timeNs) {
   const Kind kind = kindOf(word);
   if (!thread.id && kind != Kind::Row) {
     ++trace_.stats().damaged;
@@ -260,20 +269,22 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
       OpenRange mark = openRange(word, timeNs);
       if (kind == Kind::MarkEvent) readDetails(mark, slot);
       const ResolvedName name = tables_.name(mark.name);
-      batches_.add(Mark{.timeNs = timeNs,
-                        .thread = thread.id,
-                        .domain = mark.domain != 0 ? tables_.text(mark.domain) : name.domain,
-                        .category = mark.category != 0 ? tables_.text(mark.category) : name.category,
-                        .name = name.name,
-                        .text = tables_.text(mark.text),
-                        .payloadType = mark.payloadType,
-                        .colour = mark.colour != 0 ? mark.colour : name.colour,
-                        .payload = mark.payload});
+      batches_.add(
+          Mark{.timeNs = timeNs,
+               .thread = thread.id,
+               .domain = mark.domain != 0 ? tables_.text(mark.domain) : name.domain,
+               .category = mark.category != 0 ? tables_.text(mark.category) : name.category,
+               .name = name.name,
+               .text = tables_.text(mark.text),
+               .payloadType = mark.payloadType,
+               .colour = mark.colour != 0 ? mark.colour : name.colour,
+               .payload = mark.payload});
       break;
     }
     case Kind::Counter:
-      batches_.add(CounterSample{
-          .timeNs = timeNs, .track = tables_.track(nameOf(word), process_), .value = std::bit_cast<double>(slot[2])});
+      batches_.add(CounterSample{.timeNs = timeNs,
+                                 .track = tables_.track(nameOf(word), process_),
+                                 .value = std::bit_cast<double>(slot[2])});
       break;
     case Kind::Allocate:
       batches_.add(Allocation{.timeNs = timeNs,
@@ -285,7 +296,8 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
                               .tensor = tables_.text(nameOf(word))});
       break;
     case Kind::Free:
-      batches_.add(Allocation{.timeNs = timeNs, .thread = thread.id, .action = MemoryAction::Free, .address = slot[2]});
+      batches_.add(Allocation{
+          .timeNs = timeNs, .thread = thread.id, .action = MemoryAction::Free, .address = slot[2]});
       break;
     case Kind::Flow:
       trace_.append(Flow{.timeNs = timeNs,

@@ -13,8 +13,9 @@
 namespace lacuna::prof::recording {
 namespace {
 
-/// How many segments a recorder with many has in reserve, and how many come at a time. A recorder with few has half of
-/// its own in reserve, and as many as it has come at a time. Most processes live for a moment, or record little.
+/// How many segments a recorder with many has in reserve, and how many come at a time. A recorder
+/// with few has half of its own in reserve, and as many as it has come at a time. Most processes
+/// live for a moment, or record little.
 constexpr std::uint32_t kReserve = 64;
 constexpr std::uint32_t kGrowthStep = 64;
 constexpr std::uint32_t kLeastStep = 16;
@@ -22,11 +23,13 @@ constexpr std::uint32_t kLeastStep = 16;
 }  // namespace
 
 void ProcessReader::emptySegment(std::uint32_t segment) {
-  std::memset(static_cast<void*>(view().segmentBase(segment) + kSegmentHead), 0, kSegmentBytes - kSegmentHead);
+  std::memset(static_cast<void*>(view().segmentBase(segment) + kSegmentHead), 0,
+              kSegmentBytes - kSegmentHead);
 }
 
 bool ProcessReader::wantsRecycling() const {
-  const std::uint32_t count = std::min(header().segmentCount.load(std::memory_order_relaxed), maxSegments_);
+  const std::uint32_t count =
+      std::min(header().segmentCount.load(std::memory_order_relaxed), maxSegments_);
   // A thread that is gone holds its entry and a segment until then.
   const std::size_t done = toRecycle_.size() + closedThreads_;
   if (closedThreads_ >= kMaxThreads / 4 || (done > 0 && done * 2 >= count)) return true;
@@ -70,7 +73,8 @@ void ProcessReader::release(Thread& thread) {
   entry.state.store(EntryState::Free, std::memory_order_release);
 }
 
-/// A thread that found no other segment waits for its own: once all of it is read, it may start over in it.
+/// A thread that found no other segment waits for its own: once all of it is read, it may start
+/// over in it.
 void ProcessReader::emptyInPlace(Thread& thread) {
   if (thread.segment == 0 || thread.stuck || !thread.savedAtEnd) return;
   Segment& segment = view().segment(thread.segment);
@@ -88,17 +92,21 @@ void ProcessReader::growAhead() {
   std::uint32_t count = header.segmentCount.load(std::memory_order_relaxed);
   const std::uint32_t reserve = std::min(kReserve, count / 2);
   if (header.freeCount.load(std::memory_order_relaxed) >= reserve || count >= maxSegments_) return;
-  const std::uint32_t step = std::min({kGrowthStep, std::max(count, kLeastStep), maxSegments_ - count});
+  const std::uint32_t step =
+      std::min({kGrowthStep, std::max(count, kLeastStep), maxSegments_ - count});
   const int fd = ::open(path_.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return;
   const auto offset = static_cast<off_t>(view().offsets.segments + count * kSegmentBytes);
   const bool backed = fallocate(fd, 0, offset, static_cast<off_t>(step * kSegmentBytes)) == 0;
   ::close(fd);
-  // Here, so that the program need not wait until the pages are found and cleared: to it they are there already.
+  // Here, so that the program need not wait until the pages are found and cleared: to it they are
+  // there already.
   if (backed) populate(view().segmentBase(count + 1), step * kSegmentBytes);
   // The recorder adds segments too; the first to count them owns them.
   const std::uint32_t first = count + 1;
-  if (!backed || !header.segmentCount.compare_exchange_strong(count, count + step, std::memory_order_acq_rel)) return;
+  if (!backed ||
+      !header.segmentCount.compare_exchange_strong(count, count + step, std::memory_order_acq_rel))
+    return;
   for (std::uint32_t i = step; i > 0; --i) view().pushFree(first + i - 1);
 }
 
@@ -141,7 +149,8 @@ void ProcessReader::saveThread(Saver& saver, Thread& thread) {
 
 void ProcessReader::saveOpen(const std::string& name, bool anew, OpenLog& log) {
   for (const std::unique_ptr<Thread>& thread : threads_) {
-    if (thread != nullptr) OpenStates::save(name, {thread->index, thread->generation}, thread->stacks, anew, log);
+    if (thread != nullptr)
+      OpenStates::save(name, {thread->index, thread->generation}, thread->stacks, anew, log);
   }
   OpenStates::save(name, started_, anew, log);
 }
@@ -180,7 +189,8 @@ void ProcessReader::load(Loader& loader, OpenStates::Recorder open) {
   }
 }
 
-std::unique_ptr<ProcessReader::Thread> ProcessReader::loadThread(Loader& loader, std::uint32_t index) {
+std::unique_ptr<ProcessReader::Thread> ProcessReader::loadThread(Loader& loader,
+                                                                 std::uint32_t index) {
   auto thread = std::make_unique<Thread>();
   thread->index = index;
   thread->generation = loader.get<std::uint32_t>();
@@ -197,7 +207,8 @@ std::unique_ptr<ProcessReader::Thread> ProcessReader::loadThread(Loader& loader,
   thread->mayEndUnseen = loader.get<bool>();
   if (thread->segment == 0) return thread;
   const bool isPlace = thread->segment <= maxSegments_ && thread->offset >= kSegmentHead &&
-                       thread->offset <= kSegmentBytes && (thread->offset - kSegmentHead) % kSlotBytes == 0;
+                       thread->offset <= kSegmentBytes &&
+                       (thread->offset - kSegmentHead) % kSlotBytes == 0;
   if (isPlace && !thread->stuck) {
     const Segment& segment = view().segment(thread->segment);
     if (segment.lap.load(std::memory_order_relaxed) != thread->lap) thread->offset = kSegmentHead;
@@ -206,7 +217,8 @@ std::unique_ptr<ProcessReader::Thread> ProcessReader::loadThread(Loader& loader,
       return thread;
     }
   }
-  // No segment of ours, or given back and perhaps taken by another since the checkpoint: then this thread has no more.
+  // No segment of ours, or given back and perhaps taken by another since the checkpoint: then this
+  // thread has no more.
   thread->stuck = true;
   thread->segment = 0;
   return thread;

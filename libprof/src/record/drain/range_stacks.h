@@ -22,16 +22,19 @@ struct RangeDetails {
   std::uint32_t text = 0;
   PayloadType payloadType = PayloadType::None;
   [[nodiscard]] bool isPlain() const {
-    return (payload | correlation | category | colour | text) == 0 && payloadType == PayloadType::None;
+    return (payload | correlation | category | colour | text) == 0 &&
+           payloadType == PayloadType::None;
   }
 };
 
-/// A range whose end has not been seen yet. Names are the guest's, so that it outlives the drainer in a checkpoint.
+/// A range whose end has not been seen yet. Names are the guest's, so that it outlives the drainer
+/// in a checkpoint.
 struct OpenRange : RangeDetails {
   TimeNs startNs = 0;
   std::uint32_t domain = 0;
   std::uint32_t name = 0;
-  std::uint32_t times = 1;  ///< how many ranges it stands for: of several nothing is known but that they began
+  std::uint32_t times =
+      1;  ///< how many ranges it stands for: of several nothing is known but that they began
   std::uint8_t flags = 0;
   bool hasQueueData = false;  ///< RangeStacks holds the data of its queue
 };
@@ -39,8 +42,8 @@ struct OpenRange : RangeDetails {
 /// The further data of a range of a queue.
 struct QueueData {
   AnnouncedExecution execution;
-  /// 1: a wait for the queue; only sequence, queue and kind of `execution` count. No bool, for a checkpoint may hold
-  /// any.
+  /// 1: a wait for the queue; only sequence, queue and kind of `execution` count. No bool, for a
+  /// checkpoint may hold any.
   std::uint8_t wait = 0;
 };
 
@@ -62,8 +65,8 @@ class OpenBudget {
   std::uint64_t bytes_ = 0;
 };
 
-/// An open range as it is kept. Most are nothing but a name and a time. Its flags are numbers, 0 or 1: a checkpoint may
-/// hold any, and a bool may not.
+/// An open range as it is kept. Most are nothing but a name and a time. Its flags are numbers, 0 or
+/// 1: a checkpoint may hold any, and a bool may not.
 struct KeptRange {
   TimeNs startNs = 0;
   std::uint32_t name = 0;  ///< of several ranges: how many
@@ -100,28 +103,31 @@ class OpenStack {
   [[nodiscard]] bool empty() const { return depth_ == 0 && skipped_ == 0; }
   [[nodiscard]] std::uint64_t size() const { return depth_ + skipped_; }
 
-  /// False where there is no room: the range counts, so that its end is not another's, but is not kept.
+  /// False where there is no room: the range counts, so that its end is not another's, but is not
+  /// kept.
   bool push(const OpenRange& range, OpenBudget& budget) {
     const bool hasDetails = !range.isPlain();
-    if (skipped_ > 0 || domain_ == kShared || !budget.take(costOf(hasDetails, range.hasQueueData))) {
+    if (skipped_ > 0 || domain_ == kShared ||
+        !budget.take(costOf(hasDetails, range.hasQueueData))) {
       skipped_ += range.times;
       return false;
     }
     depth_ += range.times;
     const bool several = range.times > 1;
-    kept_.push_back(
-        {range.startNs, several ? range.times : range.name, range.flags, range.hasQueueData, hasDetails, several});
+    kept_.push_back({range.startNs, several ? range.times : range.name, range.flags,
+                     range.hasQueueData, hasDetails, several});
     if (hasDetails) details_.push_back(range);
     return true;
   }
-  /// Ends so many of those that are not kept, at most: there may be billions of them. Returns how many.
+  /// Ends so many of those that are not kept, at most: there may be billions of them. Returns how
+  /// many.
   std::uint64_t endSkipped(std::uint64_t most) {
     const std::uint64_t ended = std::min(most, skipped_);
     skipped_ -= ended;
     return ended;
   }
-  /// Ends the innermost range, and up to `most` where it stands for several. False where it is one that is not kept.
-  /// The stack must not be empty.
+  /// Ends the innermost range, and up to `most` where it stands for several. False where it is one
+  /// that is not kept. The stack must not be empty.
   bool pop(OpenRange& range, OpenBudget& budget, std::uint64_t most = 1) {
     if (skipped_ > 0) {
       --skipped_;
@@ -154,7 +160,8 @@ class OpenStack {
   friend class OpenStates;
   friend class RangeStacks;
   static constexpr std::uint64_t costOf(bool hasDetails, bool hasQueueData) {
-    return sizeof(KeptRange) + (hasDetails ? sizeof(RangeDetails) : 0) + (hasQueueData ? sizeof(QueueData) : 0);
+    return sizeof(KeptRange) + (hasDetails ? sizeof(RangeDetails) : 0) +
+           (hasQueueData ? sizeof(QueueData) : 0);
   }
 
   std::uint32_t domain_;
@@ -167,8 +174,9 @@ class OpenStack {
   SavedPart part_;
 };
 
-/// A thread's open ranges: one stack per domain, the program's own first. A thread may name millions of domains, so
-/// their stacks are in the budget of the open ranges. Domains without room for a stack share one that keeps no range.
+/// A thread's open ranges: one stack per domain, the program's own first. A thread may name
+/// millions of domains, so their stacks are in the budget of the open ranges. Domains without room
+/// for a stack share one that keeps no range.
 class RangeStacks {
  public:
   /// Where ranges of the domain begin. Valid until another domain is asked for.
@@ -184,7 +192,8 @@ class RangeStacks {
     }
     return nullptr;
   }
-  /// Calls `close` with each stack in which ranges have begun since the last time; it ends all of them.
+  /// Calls `close` with each stack in which ranges have begun since the last time; it ends all of
+  /// them.
   template <class Close>
   void closeAll(Close&& close) {
     for (const std::uint32_t at : noted_) {
@@ -234,7 +243,8 @@ class RangeStacks {
     return stacks_.size() - 1;
   }
   OpenStack& noted(std::size_t at) {
-    if (!std::exchange(stacks_[at].isNoted_, true)) noted_.push_back(static_cast<std::uint32_t>(at));
+    if (!std::exchange(stacks_[at].isNoted_, true))
+      noted_.push_back(static_cast<std::uint32_t>(at));
     return stacks_[at];
   }
   /// As it was saved, whether there is room or not.
@@ -251,8 +261,9 @@ class RangeStacks {
   SavedPart queueDataPart_;
   static constexpr std::size_t kFew = 4;  ///< are found quicker without a table
   std::vector<OpenStack> stacks_ = std::vector<OpenStack>(1, OpenStack(0));
-  std::unordered_map<std::uint32_t, std::size_t> others_;  ///< where the stack of a domain is, but for the first
-  std::vector<std::uint32_t> noted_;                       ///< places of those that may have open ranges
+  std::unordered_map<std::uint32_t, std::size_t>
+      others_;                        ///< where the stack of a domain is, but for the first
+  std::vector<std::uint32_t> noted_;  ///< places of those that may have open ranges
 };
 
 }  // namespace lacuna::prof::recording

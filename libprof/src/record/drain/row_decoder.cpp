@@ -89,8 +89,8 @@ void append(std::span<const std::byte> packed, const Renumber& with) {
 
 }  // namespace
 
-bool appendGuestRow(std::uint32_t table, std::span<const std::byte> packed, GuestTables& tables, TraceState& trace,
-                    ProcessId process) {
+bool appendGuestRow(std::uint32_t table, std::span<const std::byte> packed, GuestTables& tables,
+                    TraceState& trace, ProcessId process) {
   bool found = false;
   forEachTable([&]<class Row>() {
     if (Row::kTable != table) return;

@@ -15,8 +15,8 @@
 
 namespace lacuna::prof::recording {
 
-/// Bytes of a checkpoint. The program that wrote one reads it, on the same machine, so values go in as they are. But a
-/// folder may come from anywhere, so the Loader trusts none of them.
+/// Bytes of a checkpoint. The program that wrote one reads it, on the same machine, so values go in
+/// as they are. But a folder may come from anywhere, so the Loader trusts none of them.
 class Saver {
  public:
   template <class T>

@@ -25,8 +25,8 @@ using namespace recording;
 
 namespace {
 
-/// Copies word by word upwards. A record's stamp is its first word and is written last, so a copied stamp has the rest
-/// of its record after it.
+/// Copies word by word upwards. A record's stamp is its first word and is written last, so a copied
+/// stamp has the rest of its record after it.
 void copyWords(const unsigned char* from, std::uint64_t* to, std::size_t bytes) {
   const auto* words = reinterpret_cast<const std::uint64_t*>(from);
   for (std::size_t i = 0; i < bytes / 8; ++i) to[i] = __atomic_load_n(words + i, __ATOMIC_ACQUIRE);
@@ -66,7 +66,8 @@ class SparseFile {
 class Copy {
  public:
   Copy(const View& view, SparseFile& to) : view_(view), to_(to), buffer_(kSegmentBytes / 8) {
-    maxSegments_ = static_cast<std::uint32_t>((view.offsets.end - view.offsets.segments) / kSegmentBytes);
+    maxSegments_ =
+        static_cast<std::uint32_t>((view.offsets.end - view.offsets.segments) / kSegmentBytes);
   }
 
   void run() {
@@ -76,11 +77,13 @@ class Copy {
     // A ring that turns faster than it can be copied is tried again, for what it holds then.
     for (int attempt = 0; attempt < 8 && copySegments(); ++attempt) {
       // All at the end: a segment may have gone from one thread to another since its copy was made.
-      for (std::uint32_t index = 1; index <= kMaxThreads; ++index) keepComplete(chains_[index], view_.thread(index));
+      for (std::uint32_t index = 1; index <= kMaxThreads; ++index)
+        keepComplete(chains_[index], view_.thread(index));
     }
     for (std::uint32_t index = 1; index <= kMaxThreads; ++index) copyEntry(index);
     // A name is there before a record uses it, so names come last.
-    const std::size_t used = std::min<std::size_t>(view_.header().stringsUsed.load(), kStringsBytes);
+    const std::size_t used =
+        std::min<std::size_t>(view_.header().stringsUsed.load(), kStringsBytes);
     copyRegion(view_.offsets.strings, roundUp(used, 8));
     const auto strings = static_cast<std::uint32_t>(used);
     to_.put(&strings, sizeof strings, offsetof(Header, stringsUsed));
@@ -113,10 +116,13 @@ class Copy {
 
   [[nodiscard]] Entry entryNow(std::uint32_t index) const {
     Entry entry{};
-    copyWords(reinterpret_cast<const unsigned char*>(&view_.thread(index)), entry.data(), kThreadBytes);
+    copyWords(reinterpret_cast<const unsigned char*>(&view_.thread(index)), entry.data(),
+              kThreadBytes);
     return entry;
   }
-  static const ThreadEntry& in(const Entry& entry) { return *reinterpret_cast<const ThreadEntry*>(entry.data()); }
+  static const ThreadEntry& in(const Entry& entry) {
+    return *reinterpret_cast<const ThreadEntry*>(entry.data());
+  }
 
   /// The segments of the thread whose entry was copied, oldest first, as far as they are its own.
   std::vector<Link> chainOf(std::uint32_t index, const ThreadEntry& entry) const {
@@ -137,12 +143,14 @@ class Copy {
 
   /// The part of the chain that was not overwritten before this moment.
   void keepComplete(std::vector<Link>& chain, const ThreadEntry& entry) const {
-    // Segments are overwritten oldest first, and the thread's beginning moves on before that: whatever lies after
-    // its beginning now was whole when it was copied.
+    // Segments are overwritten oldest first, and the thread's beginning moves on before that:
+    // whatever lies after its beginning now was whole when it was copied.
     std::atomic_thread_fence(std::memory_order_acquire);
     const std::uint32_t first = entry.first.load(std::memory_order_acquire);
     const std::uint64_t sequence =
-        first != 0 && first <= maxSegments_ ? view_.segment(first).sequence.load(std::memory_order_relaxed) : 0;
+        first != 0 && first <= maxSegments_
+            ? view_.segment(first).sequence.load(std::memory_order_relaxed)
+            : 0;
     chain.erase(chain.begin(), std::find_if(chain.begin(), chain.end(), [&](const Link& link) {
                   return link.segment == first && link.sequence == sequence;
                 }));
@@ -153,7 +161,9 @@ class Copy {
     bool any = false;
     for (std::uint32_t index = 1; index <= kMaxThreads; ++index) {
       const ThreadEntry& entry = view_.thread(index);
-      if (!chains_[index].empty() || entry.state.load(std::memory_order_acquire) == EntryState::Free) continue;
+      if (!chains_[index].empty() ||
+          entry.state.load(std::memory_order_acquire) == EntryState::Free)
+        continue;
       entries_[index] = entryNow(index);
       chains_[index] = chainOf(index, in(entries_[index]));
       for (const Link& link : chains_[index]) copyRegion(offsetOf(link.segment), kSegmentBytes);
@@ -167,7 +177,8 @@ class Copy {
     const std::size_t at = view_.offsets.threads + (index - 1) * kThreadBytes;
     Entry entry = entryNow(index);
     // Since its segments were copied the entry may have gone to another thread.
-    if (!chain.empty() && in(entry).generation.load() != in(entries_[index]).generation.load()) entry = entries_[index];
+    if (!chain.empty() && in(entry).generation.load() != in(entries_[index]).generation.load())
+      entry = entries_[index];
     if (in(entry).state.load() == EntryState::Free) return;
     to_.put(entry.data(), kThreadBytes, at);
     const std::uint32_t from = chain.empty() ? 0 : chain.front().segment;
@@ -196,19 +207,21 @@ Status copyRecorder(const fs::path& from, const fs::path& folder, std::vector<st
   SparseFile to(folder / from.filename(), view.offsets.end);
   if (to.ok()) Copy(view, to).run();
   if ((*file).broken()) {
-    notes.push_back(fmt::format("{}: was shortened while it was copied, so what its process recorded is lost",
-                                from.filename().string()));
+    notes.push_back(
+        fmt::format("{}: was shortened while it was copied, so what its process recorded is lost",
+                    from.filename().string()));
   }
   if (to.ok()) return {};
   return cannotBeWritten(folder / from.filename(), errno);
 }
 
-/// In a recording that lies beside the trace the draft goes with it, also when its writer is killed. Elsewhere other
-/// recordings may have traces of the same name in the making.
+/// In a recording that lies beside the trace the draft goes with it, also when its writer is
+/// killed. Elsewhere other recordings may have traces of the same name in the making.
 fs::path draftOf(const fs::path& directory, const fs::path& output) {
   std::error_code error;
   const fs::path beside = fs::canonical(directory, error).parent_path();
-  const bool isBeside = !error && fs::equivalent(beside, fs::absolute(output, error).parent_path(), error);
+  const bool isBeside =
+      !error && fs::equivalent(beside, fs::absolute(output, error).parent_path(), error);
   if (isBeside && !error) return directory / kSnapshotDraft;
   return fmt::format("{}.{:016x}.part", output.string(), recordingKey(directory));
 }
@@ -221,7 +234,8 @@ void removeCopy(const fs::path& copy) {
   (void)folder->removeItself();
 }
 
-Status copyRecording(const fs::path& directory, const fs::path& copy, std::vector<std::string>& notes) {
+Status copyRecording(const fs::path& directory, const fs::path& copy,
+                     std::vector<std::string>& notes) {
   removeCopy(copy);
   int error = 0;
   if (const Result<Folder> folder = Folder::make(copy, error); !folder.ok()) return folder.status();
@@ -232,7 +246,8 @@ Status copyRecording(const fs::path& directory, const fs::path& copy, std::vecto
   return {};
 }
 
-Result<DrainStats> writeCopy(const fs::path& copy, const fs::path& output, const SnapshotOptions& options) {
+Result<DrainStats> writeCopy(const fs::path& copy, const fs::path& output,
+                             const SnapshotOptions& options) {
   Result<Writer> writer = Writer::create(output, options.writer);
   if (!writer.ok()) return writer.error();
   DrainCore core({copy, false}, std::move(*writer), {});
@@ -240,18 +255,20 @@ Result<DrainStats> writeCopy(const fs::path& copy, const fs::path& output, const
   const TimeNs nowNs = readClocks().monotonicNs;
   if (!options.reason.empty()) {
     trace.log(nowNs, LogLevel::Info, "flight recorder: " + options.reason);
-    trace.append(
-        Environment{.key = trace.writer().intern("dump.reason"), .value = trace.writer().intern(options.reason)});
+    trace.append(Environment{.key = trace.writer().intern("dump.reason"),
+                             .value = trace.writer().intern(options.reason)});
   }
   for (const std::string& note : options.notes) trace.log(nowNs, LogLevel::Warning, note);
-  if (options.forgotten > 0) trace.drop(nowNs, {}, {}, options.forgotten, "of processes that ended before the others");
+  if (options.forgotten > 0)
+    trace.drop(nowNs, {}, {}, options.forgotten, "of processes that ended before the others");
   for (const auto& [pid, code] : options.exitCodes) trace.setExitCode(pid, code);
   if (const Status status = core.finish(); !status.ok()) return status.error();
   return core.stats();
 }
 
 std::uint64_t eventsOf(const View& view) {
-  const auto count = static_cast<std::uint32_t>((view.offsets.end - view.offsets.segments) / kSegmentBytes);
+  const auto count =
+      static_cast<std::uint32_t>((view.offsets.end - view.offsets.segments) / kSegmentBytes);
   const Header& header = view.header();
   std::uint64_t events = 0;
   const auto add = [&](auto... counts) { (addTo(events, counts), ...); };
@@ -274,12 +291,14 @@ std::uint64_t eventsOf(const View& view) {
 
 /// Stamp of the newest record; 0 when there is none.
 std::uint64_t lastStampOf(const View& view) {
-  const auto count = static_cast<std::uint32_t>((view.offsets.end - view.offsets.segments) / kSegmentBytes);
+  const auto count =
+      static_cast<std::uint32_t>((view.offsets.end - view.offsets.segments) / kSegmentBytes);
   std::uint64_t last = 0;
   for (std::uint32_t index = 1; index <= kMaxThreads; ++index) {
     const std::uint32_t segment = view.thread(index).current.load();
     if (segment == 0 || segment > count) continue;
-    forEachRecord(view.segmentBase(segment), [&](const std::uint64_t* slot) { last = std::max(last, slot[0]); });
+    forEachRecord(view.segmentBase(segment),
+                  [&](const std::uint64_t* slot) { last = std::max(last, slot[0]); });
   }
   return last;
 }
@@ -292,13 +311,16 @@ std::uint64_t bytesOf(const View& view) {
 
 namespace {
 
-/// Makes the whole trace beside `output` and has `publish` give it its name: it appears whole or not at all.
-Result<DrainStats> makeSnapshot(const fs::path& directory, const fs::path& output, const SnapshotOptions& options,
+/// Makes the whole trace beside `output` and has `publish` give it its name: it appears whole or
+/// not at all.
+Result<DrainStats> makeSnapshot(const fs::path& directory, const fs::path& output,
+                                const SnapshotOptions& options,
                                 const std::function<Status(const fs::path& draft)>& publish) {
   const Result<Settings> settings = readSettings(directory);
   if (!settings.ok()) return settings.status().error();
   if (options.key != 0 && isGone(directory, options.key)) {
-    return Error{fmt::format("{}: was deleted or moved, and another recording is in its place", directory.string())};
+    return Error{fmt::format("{}: was deleted or moved, and another recording is in its place",
+                             directory.string())};
   }
   const MappingGuard::Scope scope;
   const fs::path copy = directory / "snapshot";
@@ -321,9 +343,11 @@ Result<DrainStats> makeSnapshot(const fs::path& directory, const fs::path& outpu
 
 }  // namespace
 
-Result<DrainStats> snapshot(const fs::path& directory, const fs::path& output, const SnapshotOptions& options) {
-  return makeSnapshot(directory, output, options,
-                      [&](const fs::path& draft) { return publishDraft(draft, output, Existing::Replace); });
+Result<DrainStats> snapshot(const fs::path& directory, const fs::path& output,
+                            const SnapshotOptions& options) {
+  return makeSnapshot(directory, output, options, [&](const fs::path& draft) {
+    return publishDraft(draft, output, Existing::Replace);
+  });
 }
 
 Result<SnapshotFile> snapshotBesideOthers(const fs::path& directory, const FileNames& names,
@@ -348,9 +372,10 @@ void FlightTrimmer::findDead() {
     if (view.header().detached.load() == 0 && lifeOf(view.header()) != Life::Ended) continue;
     dead_.push_back({path, lastStampOf(view), searches_});
   }
-  // A search takes its time: what it finds may have ended after what only the next one finds. And a folder of shared
-  // memory lists its newest file first.
-  const auto unsure = std::ranges::find_if(dead_, [&](const Dead& dead) { return dead.search + 1 >= searches_; });
+  // A search takes its time: what it finds may have ended after what only the next one finds. And a
+  // folder of shared memory lists its newest file first.
+  const auto unsure =
+      std::ranges::find_if(dead_, [&](const Dead& dead) { return dead.search + 1 >= searches_; });
   std::ranges::stable_sort(unsure, dead_.end(), {}, &Dead::lastStamp);
 }
 

@@ -17,7 +17,8 @@ struct StartedRange {
   ThreadId thread;
 };
 
-/// The open ranges of a process that may end on any thread, by the number that the process has given them.
+/// The open ranges of a process that may end on any thread, by the number that the process has
+/// given them.
 class StartedRanges {
  public:
   /// False where there is no room. Replaces one of the same number.
@@ -26,7 +27,8 @@ class StartedRanges {
     const bool hasDetails = !started.range.isPlain();
     if (!budget.take(costOf(hasDetails))) return false;
     const std::uint32_t at = hasDetails ? keep(started.range) : 0;
-    kept_[number] = {started.range.startNs, started.range.name, started.range.domain, started.thread, at};
+    kept_[number] = {started.range.startNs, started.range.name, started.range.domain,
+                     started.thread, at};
     fresh_.push_back(number);
     if (fresh_.size() > 2 * kept_.size() + kFew) forgetEnded();
     return true;
@@ -68,7 +70,9 @@ class StartedRanges {
   static_assert(sizeof(Kept) == 24);
 
   /// With what the map takes for each.
-  static constexpr std::uint64_t costOf(bool hasDetails) { return 64 + (hasDetails ? sizeof(RangeDetails) : 0); }
+  static constexpr std::uint64_t costOf(bool hasDetails) {
+    return 64 + (hasDetails ? sizeof(RangeDetails) : 0);
+  }
 
   std::uint32_t keep(const RangeDetails& details) {
     if (free_.empty()) {

@@ -13,10 +13,11 @@ namespace {
 
 /// Stamps of recorders are converted, those from outside are read: they may differ by a little.
 constexpr TimeNs kSlackNs = 100'000;
-/// A thread's work at its very end, when its recorder has seen it go, may make the recorder meet it anew.
+/// A thread's work at its very end, when its recorder has seen it go, may make the recorder meet it
+/// anew.
 constexpr TimeNs kLastWordsNs = 1'000'000;
-/// A thread is settled when it was over in so many rounds. By then recorders, CUPTI and observers from outside have
-/// reported all they know of it.
+/// A thread is settled when it was over in so many rounds. By then recorders, CUPTI and observers
+/// from outside have reported all they know of it.
 constexpr TimeNs kRoundNs = 2'000'000'000;
 constexpr std::uint32_t kRoundsOver = 15;
 
@@ -25,8 +26,8 @@ bool isOver(const ThreadInfo& info) {
   return info.recorders == 0 && (info.exitNs != 0 || (!info.seen && info.leftNs != 0));
 }
 
-/// True when a thread that began to record at `startNs` may be the one that is known by its number. A number goes to
-/// another thread only when its holder is gone.
+/// True when a thread that began to record at `startNs` may be the one that is known by its number.
+/// A number goes to another thread only when its holder is gone.
 bool mayBe(const ThreadInfo& known, TimeNs startNs) {
   if (known.recorders > 0 || known.startNs == 0) return true;
   if (known.leftNs != 0) return startNs <= known.leftNs + kLastWordsNs;
@@ -47,13 +48,15 @@ ProcessId TraceState::process(const ProcessInfo& info) {
   if (info.joinedNs != 0 && (stats_.firstJoinNs == 0 || info.joinedNs < stats_.firstJoinNs)) {
     stats_.firstJoinNs = info.joinedNs;
   }
-  if (const auto known = processByKey_.find(info.key); known != processByKey_.end()) return known->second;
+  if (const auto known = processByKey_.find(info.key); known != processByKey_.end())
+    return known->second;
   ProcessId id;
   const auto [begin, end] = processesByPid_.equal_range(info.key.osPid);
   for (auto at = begin; at != end; ++at) {
     const ProcessInfo& seen = processInfo(at->second);
-    const bool lived = info.joinedNs == 0 || (seen.startNs <= info.joinedNs + kSlackNs &&
-                                              (seen.endNs == 0 || info.joinedNs <= seen.endNs + kSlackNs));
+    const bool lived =
+        info.joinedNs == 0 || (seen.startNs <= info.joinedNs + kSlackNs &&
+                               (seen.endNs == 0 || info.joinedNs <= seen.endNs + kSlackNs));
     if (!seen.seen || seen.recorded || !lived) continue;
     if (!id || seen.startNs > processInfo(id).startNs) id = at->second;
   }
@@ -208,14 +211,21 @@ std::optional<DeviceId> TraceState::deviceOf(const std::string& uuid) const {
   return known == devices_.end() ? std::nullopt : std::optional(known->second);
 }
 
-void TraceState::drop(TimeNs timeNs, ProcessId process, ThreadId thread, std::uint64_t count, std::string_view reason) {
+void TraceState::drop(TimeNs timeNs, ProcessId process, ThreadId thread, std::uint64_t count,
+                      std::string_view reason) {
   addTo(stats_.dropped, count);
-  append(
-      Drop{.timeNs = timeNs, .process = process, .thread = thread, .count = count, .reason = writer_.intern(reason)});
+  append(Drop{.timeNs = timeNs,
+              .process = process,
+              .thread = thread,
+              .count = count,
+              .reason = writer_.intern(reason)});
 }
 
 void TraceState::log(TimeNs timeNs, LogLevel level, std::string_view text) {
-  append(LogLine{.timeNs = timeNs, .level = level, .source = writer_.intern("lacuna"), .text = writer_.intern(text)});
+  append(LogLine{.timeNs = timeNs,
+                 .level = level,
+                 .source = writer_.intern("lacuna"),
+                 .text = writer_.intern(text)});
 }
 
 void TraceState::writeEverybody(TimeNs endNs) {
@@ -330,7 +340,8 @@ void TraceState::load(Loader& loader) {
   });
 }
 
-void TraceStateAccess::nameProcess(ProcessId process, std::string_view name, std::string_view commandLine) {
+void TraceStateAccess::nameProcess(ProcessId process, std::string_view name,
+                                   std::string_view commandLine) {
   ProcessInfo& info = trace_.processInfo(process);
   // A recorder knows the program by its own name.
   if (info.recorded && !info.name.empty()) return;

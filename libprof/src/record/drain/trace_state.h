@@ -64,8 +64,8 @@ struct ThreadInfo {
 /// Numbers that the trace gives to things of all processes.
 enum class Numbered : std::uint8_t { Device, Queue, Track, Frame, ArgSet, Count };
 
-/// State of the trace that is being written: its writer, and all that it numbers, such as processes, threads and
-/// devices.
+/// State of the trace that is being written: its writer, and all that it numbers, such as
+/// processes, threads and devices.
 class TraceState {
  public:
   explicit TraceState(Writer writer) : writer_(std::move(writer)) {}
@@ -80,13 +80,18 @@ class TraceState {
   /// The living process of that pid, or one made up for it.
   ProcessId processOf(std::uint32_t osPid);
   void setExitCode(std::uint32_t osPid, int code) { exitCodes_[osPid] = code; }
-  [[nodiscard]] std::uint32_t processCount() const { return static_cast<std::uint32_t>(processes_.size()); }
+  [[nodiscard]] std::uint32_t processCount() const {
+    return static_cast<std::uint32_t>(processes_.size());
+  }
 
-  /// The thread that a recorder reports for the first time. Two recorders of one process mean the same thread.
+  /// The thread that a recorder reports for the first time. Two recorders of one process mean the
+  /// same thread.
   ThreadId enterThread(ProcessId process, std::uint32_t osTid, TimeNs startNs);
   void leaveThread(ThreadId id);
   /// Its recorder saw it end.
-  void endThread(ThreadId id, TimeNs endNs) { threadInfo(id).leftNs = std::max(threadInfo(id).leftNs, endNs); }
+  void endThread(ThreadId id, TimeNs endNs) {
+    threadInfo(id).leftNs = std::max(threadInfo(id).leftNs, endNs);
+  }
   /// Its process has another number for it, too.
   void alsoCall(ThreadId id, std::uint32_t ownTid);
   /// The latest thread of that number.
@@ -95,9 +100,10 @@ class TraceState {
   ThreadInfo& threadInfo(ThreadId id) { return threads_[id.value]; }
   /// Null for one that is settled.
   ThreadInfo* findThread(ThreadId id);
-  /// Writes the rows of threads that ended so long ago that nobody reports on them any more, and forgets them: there
-  /// may be any number of them. To be called now and then. Counts as a round when the last was long enough ago, so a
-  /// drainer that was held up does not seem like one without reports.
+  /// Writes the rows of threads that ended so long ago that nobody reports on them any more, and
+  /// forgets them: there may be any number of them. To be called now and then. Counts as a round
+  /// when the last was long enough ago, so a drainer that was held up does not seem like one
+  /// without reports.
   void settleThreads(TimeNs nowNs);
   /// Number of threads that are not settled.
   [[nodiscard]] std::size_t threadCount() const { return threads_.size(); }
@@ -117,7 +123,8 @@ class TraceState {
     writer_.append<Row>(row);
     ++stats_.rows;
   }
-  void drop(TimeNs timeNs, ProcessId process, ThreadId thread, std::uint64_t count, std::string_view reason);
+  void drop(TimeNs timeNs, ProcessId process, ThreadId thread, std::uint64_t count,
+            std::string_view reason);
   void log(TimeNs timeNs, LogLevel level, std::string_view text);
   /// The Process rows and those of the threads that are left, once, at the end.
   void writeEverybody(TimeNs endNs);

@@ -20,14 +20,20 @@ class TraceStateAccess final : public Drainer::Access {
   QueueId newQueue() override { return QueueId{trace_.newNumber(Numbered::Queue)}; }
   TrackId newTrack() override { return TrackId{trace_.newNumber(Numbered::Track)}; }
   FrameId newFrame() override { return FrameId{trace_.newNumber(Numbered::Frame)}; }
-  std::optional<DeviceId> deviceOf(const std::string& uuid) const override { return trace_.deviceOf(uuid); }
+  std::optional<DeviceId> deviceOf(const std::string& uuid) const override {
+    return trace_.deviceOf(uuid);
+  }
 
   ProcessId beginProcess(std::uint32_t osPid, ProcessId parent, TimeNs startNs) override {
     return trace_.beginProcess(osPid, parent, startNs);
   }
-  ProcessId execProcess(ProcessId process, TimeNs timeNs) override { return trace_.execProcess(process, timeNs); }
+  ProcessId execProcess(ProcessId process, TimeNs timeNs) override {
+    return trace_.execProcess(process, timeNs);
+  }
   void nameProcess(ProcessId process, std::string_view name, std::string_view commandLine) override;
-  void endProcess(ProcessId process, TimeNs endNs) override { trace_.processInfo(process).endNs = endNs; }
+  void endProcess(ProcessId process, TimeNs endNs) override {
+    trace_.processInfo(process).endNs = endNs;
+  }
   ThreadId beginThread(ProcessId process, std::uint32_t osTid, TimeNs startNs) override {
     return trace_.beginThread(process, osTid, startNs);
   }

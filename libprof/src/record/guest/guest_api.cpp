@@ -22,9 +22,11 @@ inline std::uint64_t* reserve(std::uint64_t word) {
   if (gate == nullptr) return nullptr;
   const std::uintptr_t cursor = lacunaThread_.cursor;
   const std::size_t room = (0 - cursor) & (kSegmentBytes - 1);
-  if (lacunaThread_.epoch == __atomic_load_n(gate, __ATOMIC_RELAXED) && room >= Slots * kSlotBytes) {
+  if (lacunaThread_.epoch == __atomic_load_n(gate, __ATOMIC_RELAXED) &&
+      room >= Slots * kSlotBytes) {
     lacunaThread_.cursor = cursor + Slots * kSlotBytes;
-    // Segments come back from the drainer's core; the line that a later record begins is fetched meanwhile.
+    // Segments come back from the drainer's core; the line that a later record begins is fetched
+    // meanwhile.
     __builtin_prefetch(reinterpret_cast<const void*>(cursor + kAhead), 1);
     return reinterpret_cast<std::uint64_t*>(cursor);
   }
@@ -114,18 +116,20 @@ void putOperator(const AnnouncedOperator& announced) {
 
 [[gnu::noinline, gnu::cold]] void putParts(const AnnouncedOperator& announced) {
   const std::uint64_t pop = word(Kind::Pop, announced.domain, 0);
-  putAt(announced.beginStamp, word(Kind::PushEvent, announced.domain, announced.name), kNumberedDetails,
-        announced.sequence, announced.shapes, announced.correlation);
-  const std::uint64_t start = announced.startStamp != 0 ? announced.startStamp : announced.beginStamp;
+  putAt(announced.beginStamp, word(Kind::PushEvent, announced.domain, announced.name),
+        kNumberedDetails, announced.sequence, announced.shapes, announced.correlation);
+  const std::uint64_t start =
+      announced.startStamp != 0 ? announced.startStamp : announced.beginStamp;
   if (announced.hasMemory) {
     const AnnouncedMemory& memory = announced.memory;
-    putAt(start, word(Kind::Memory, 0, memory.tensor), memory.address, memory.bytes, memory.sequence,
-          memoryWhat(memory));
+    putAt(start, word(Kind::Memory, 0, memory.tensor), memory.address, memory.bytes,
+          memory.sequence, memoryWhat(memory));
   }
   if (announced.startStamp != 0) {
     const AnnouncedExecution& run = announced.execution;
-    putAt(start, word(Kind::Execution, announced.domain, announced.executionName), packWhat(0, run.kind, run.queue),
-          run.correlation, run.sequence, run.bytes, run.enqueueStartNs, packPair(run.enqueueNs, run.enqueueThread));
+    putAt(start, word(Kind::Execution, announced.domain, announced.executionName),
+          packWhat(0, run.kind, run.queue), run.correlation, run.sequence, run.bytes,
+          run.enqueueStartNs, packPair(run.enqueueNs, run.enqueueThread));
   }
   if (announced.stopStamp != 0) putAt(announced.stopStamp, pop);
   if (announced.endStamp != 0) putAt(announced.endStamp, pop);
@@ -172,16 +176,16 @@ void lacunaRangePushEvent(const LacunaEvent* event) {
       event->correlation == 0) {
     return lacunaDomainRangePush(event->domain, event->name);
   }
-  put(word(Kind::PushEvent, event->domain, event->name), detailsOf(*event), event->payload, event->text,
-      event->correlation);
+  put(word(Kind::PushEvent, event->domain, event->name), detailsOf(*event), event->payload,
+      event->text, event->correlation);
 }
 
 uint64_t lacunaRangeStart(const LacunaEvent* event) {
   static std::atomic<std::uint64_t> serial;
   if (lacunaIsRecording() == 0) return 0;
   const std::uint64_t range = serial.fetch_add(1, std::memory_order_relaxed) + 1;
-  put(word(Kind::Start, event->domain, event->name), detailsOf(*event), event->payload, event->text, event->correlation,
-      range, 0);
+  put(word(Kind::Start, event->domain, event->name), detailsOf(*event), event->payload, event->text,
+      event->correlation, range, 0);
   return range;
 }
 
@@ -191,12 +195,13 @@ void lacunaRangeEnd(uint64_t range) {
 }
 
 void lacunaMarkEvent(const LacunaEvent* event) {
-  put(word(Kind::MarkEvent, event->domain, event->name), detailsOf(*event), event->payload, event->text,
-      event->correlation);
+  put(word(Kind::MarkEvent, event->domain, event->name), detailsOf(*event), event->payload,
+      event->text, event->correlation);
 }
 
 uint32_t lacunaCounterTrack(LacunaName name, LacunaName unit) {
-  // A counter is a site of its own kind: name and unit in a place where no domain can be. Its id is its number.
+  // A counter is a site of its own kind: name and unit in a place where no domain can be. Its id is
+  // its number.
   return lacunaSite(name, unit, 0xffffffffu, 0);
 }
 
@@ -231,11 +236,12 @@ void lacunaLog(uint8_t level, LacunaName source, LacunaName text) {
 namespace lacuna::prof {
 namespace {
 
-/// True for rows that others refer to, or that hold for the whole process: a ring that overwrote them would make the
-/// newer events unreadable.
+/// True for rows that others refer to, or that hold for the whole process: a ring that overwrote
+/// them would make the newer events unreadable.
 constexpr bool outlivesTheRing(std::uint32_t table) {
-  return table == Thread::kTable || table == Device::kTable || table == Queue::kTable || table == Environment::kTable ||
-         table == CounterTrack::kTable || table == StackFrame::kTable;
+  return table == Thread::kTable || table == Device::kTable || table == Queue::kTable ||
+         table == Environment::kTable || table == CounterTrack::kTable ||
+         table == StackFrame::kTable;
 }
 
 }  // namespace
@@ -243,7 +249,8 @@ constexpr bool outlivesTheRing(std::uint32_t table) {
 extern "C" void lacunaRow_(std::uint32_t table, const void* packed, std::size_t bytes) {
   const std::size_t further = (bytes + kSlotBytes - 1) / kSlotBytes;
   if (further + 1 > kMaxSlots) return;
-  const std::uint64_t head = word(Kind::Row, static_cast<std::uint32_t>(further << 16 | bytes), table);
+  const std::uint64_t head =
+      word(Kind::Row, static_cast<std::uint32_t>(further << 16 | bytes), table);
   if (outlivesTheRing(table) && keepRow(head, packed, bytes)) return;
   std::uint64_t* slot = reserveSlow(head, further + 1);
   if (slot == nullptr) return;
@@ -260,11 +267,12 @@ extern "C" void lacunaPushExecution_(LacunaName domain, LacunaName name, LacunaN
 
 extern "C" void lacunaPushWait_(LacunaName domain, LacunaName name, LacunaName category,
                                 const AnnouncedWait* announced) {
-  put(word(Kind::Wait, domain, name), packWhat(category, announced->kind, announced->queue), announced->sequence);
+  put(word(Kind::Wait, domain, name), packWhat(category, announced->kind, announced->queue),
+      announced->sequence);
 }
 
-extern "C" void lacunaMemory_(std::uint64_t address, std::uint64_t bytes, std::uint64_t sequence, LacunaName tensor,
-                              std::uint64_t what) {
+extern "C" void lacunaMemory_(std::uint64_t address, std::uint64_t bytes, std::uint64_t sequence,
+                              LacunaName tensor, std::uint64_t what) {
   put(word(Kind::Memory, 0, tensor), address, bytes, sequence, what);
 }
 
@@ -272,7 +280,8 @@ extern "C" std::uint64_t lacunaStamp_() {
 #ifdef __x86_64__
   const std::uint64_t* gate = __atomic_load_n(&lacunaGate_, __ATOMIC_RELAXED);
   // A thread that has recorded in this recording knows its clock without asking.
-  if (gate != nullptr && lacunaThread_.epoch == __atomic_load_n(gate, __ATOMIC_RELAXED)) return __builtin_ia32_rdtsc();
+  if (gate != nullptr && lacunaThread_.epoch == __atomic_load_n(gate, __ATOMIC_RELAXED))
+    return __builtin_ia32_rdtsc();
 #endif
   const Mapping* active = mapping();
   return active != nullptr ? stamp(*active) : kNoClock;

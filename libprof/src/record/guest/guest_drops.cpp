@@ -11,8 +11,8 @@ constexpr std::uint32_t kTooManyDomains = kGapDomains + 1;
 
 pthread_key_t gOpenKey;  ///< see openWithoutEntry()
 
-/// Ranges that the calling thread has begun without an entry and not ended. Kept beside the number of the recording,
-/// for the next one knows nothing of them.
+/// Ranges that the calling thread has begun without an entry and not ended. Kept beside the number
+/// of the recording, for the next one knows nothing of them.
 std::uint64_t openWithoutEntry(const Mapping& mapping) {
   const auto kept = reinterpret_cast<std::uintptr_t>(pthread_getspecific(gOpenKey));
   return kept >> 32 == (mapping.epoch & 0xffffffff) ? kept & 0xffffffff : 0;
@@ -50,9 +50,10 @@ GapDomain* gapOf(ThreadEntry& entry, std::uint32_t domain) {
   return &fresh;
 }
 
-/// Does what a dropped begin or end would have done to the nesting of ranges, so that later ends meet their own
-/// beginnings. The gap counts the ranges that are lost: those whose begin and end are both dropped. One that is open
-/// after it, or was before it, has a row. Answers how many are lost beside those of the gap.
+/// Does what a dropped begin or end would have done to the nesting of ranges, so that later ends
+/// meet their own beginnings. The gap counts the ranges that are lost: those whose begin and end
+/// are both dropped. One that is open after it, or was before it, has a row. Answers how many are
+/// lost beside those of the gap.
 std::uint64_t countNesting(ThreadEntry& entry, std::uint64_t word) {
   const bool opens = kindOf(word) != Kind::Pop;
   GapDomain* gap = gapOf(entry, domainOf(word));

@@ -7,7 +7,8 @@
 /// Counts what a guest has no room for.
 namespace lacuna::prof::recording {
 
-/// Stores before it come before stores after it, as an observer sees them after this process was killed.
+/// Stores before it come before stores after it, as an observer sees them after this process was
+/// killed.
 inline void inOrder() {
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }

@@ -45,7 +45,8 @@ void publishMapping(Mapping& built) {
 
 /// Under the life lock.
 int join(const char* directory) {
-  void* room = mmap(nullptr, sizeof(Mapping), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* room =
+      mmap(nullptr, sizeof(Mapping), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (room == MAP_FAILED) return -ENOMEM;
   auto* built = new (room) Mapping;
   int error = buildMapping(directory, *built);
@@ -58,7 +59,8 @@ int join(const char* directory) {
   return error;
 }
 
-/// Other threads may be in the middle of writing a record, so the addresses stay usable; the memory behind them goes.
+/// Other threads may be in the middle of writing a record, so the addresses stay usable; the memory
+/// behind them goes.
 void abandon(Mapping& mapping) {
   (void)mmap(mapping.view.base, mapping.view.offsets.end, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
@@ -146,7 +148,8 @@ extern "C" void lacunaDetach(void) {
   if (lacunaGate_ == nullptr) return;
   __atomic_store_n(&lacunaGate_, nullptr, __ATOMIC_RELEASE);
   Mapping* last = gMapping.exchange(nullptr);
-  const bool ours = __atomic_load_n(&page->epoch, __ATOMIC_ACQUIRE) != 0;  // not so in a child that recorded nothing
+  const bool ours = __atomic_load_n(&page->epoch, __ATOMIC_ACQUIRE) !=
+                    0;  // not so in a child that recorded nothing
   if (last == nullptr) return;
   if (ours) {
     last->view.header().detached.store(1, std::memory_order_release);
@@ -166,8 +169,8 @@ extern "C" uint64_t lacunaDropped(void) {
   std::uint64_t dropped = active->view.header().dropped.load(std::memory_order_relaxed);
   for (std::uint32_t i = 1; i <= kMaxThreads; ++i) {
     const ThreadEntry& entry = active->view.thread(i);
-    dropped += entry.dropped.load(std::memory_order_relaxed) + __atomic_load_n(&entry.ended, __ATOMIC_RELAXED) +
-               rangesInGap(entry).lost;
+    dropped += entry.dropped.load(std::memory_order_relaxed) +
+               __atomic_load_n(&entry.ended, __ATOMIC_RELAXED) + rangesInGap(entry).lost;
   }
   return dropped;
 }

@@ -33,7 +33,8 @@ constexpr std::uint64_t kMinPool = 4 * kSegmentBytes;
 constexpr std::size_t kFirstThreads = 64;
 constexpr std::size_t kFirstStrings = 32u << 10;
 
-/// Field 22 of /proc/self/stat. The program's name, in parentheses, may hold anything, so it is skipped from the end.
+/// Field 22 of /proc/self/stat. The program's name, in parentheses, may hold anything, so it is
+/// skipped from the end.
 std::uint64_t processStartTicks() {
   char text[1024] = {};
   if (readSmallFile("/proc/self/stat", text, sizeof text - 1) == 0) return 0;
@@ -44,16 +45,18 @@ std::uint64_t processStartTicks() {
   return at != nullptr ? std::strtoull(at + 1, nullptr, 10) : 0;
 }
 
-/// The stamp counter serves as clock where it ticks at one rate on all cores and the kernel trusts it, too.
+/// The stamp counter serves as clock where it ticks at one rate on all cores and the kernel trusts
+/// it, too.
 bool tscIsClock() {
 #ifdef __x86_64__
-  if (const char* wish = std::getenv("LACUNA_CLOCK"); wish != nullptr && std::strcmp(wish, "monotonic") == 0)
+  if (const char* wish = std::getenv("LACUNA_CLOCK");
+      wish != nullptr && std::strcmp(wish, "monotonic") == 0)
     return false;
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid(0x80000007, &a, &b, &c, &d) == 0 || (d & 1u << 8) == 0) return false;
   char source[64] = {};
-  if (readSmallFile("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source - 1) ==
-      0) {
+  if (readSmallFile("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+                    sizeof source - 1) == 0) {
     return true;
   }
   return std::strncmp(source, "tsc", 3) == 0;
@@ -71,18 +74,20 @@ void describeProcess(Header& header) {
   if (const auto* random = reinterpret_cast<const void*>(getauxval(AT_RANDOM))) {
     std::memcpy(header.image, random, sizeof header.image);
   }
-  const std::size_t boot = readSmallFile("/proc/sys/kernel/random/boot_id", header.bootId, sizeof header.bootId - 1);
+  const std::size_t boot =
+      readSmallFile("/proc/sys/kernel/random/boot_id", header.bootId, sizeof header.bootId - 1);
   if (boot > 0 && header.bootId[boot - 1] == '\n') header.bootId[boot - 1] = 0;
   const std::size_t name = readSmallFile("/proc/self/comm", header.name, sizeof header.name - 1);
   if (name > 0 && header.name[name - 1] == '\n') header.name[name - 1] = 0;
-  const std::size_t line = readSmallFile("/proc/self/cmdline", header.commandLine, sizeof header.commandLine - 1);
+  const std::size_t line =
+      readSmallFile("/proc/self/cmdline", header.commandLine, sizeof header.commandLine - 1);
   for (std::size_t i = 0; i + 1 < line; ++i) {
     if (header.commandLine[i] == 0) header.commandLine[i] = ' ';
   }
 }
 
-/// Backs a part of a file with room. Signals wait meanwhile: one that comes makes tmpfs give up and start over, and a
-/// profiler's timer comes again before it is done.
+/// Backs a part of a file with room. Signals wait meanwhile: one that comes makes tmpfs give up and
+/// start over, and a profiler's timer comes again before it is done.
 bool reserve(int fd, std::size_t offset, std::size_t bytes) {
   sigset_t all, before;
   sigfillset(&all);
@@ -97,29 +102,34 @@ bool reserve(int fd, std::size_t offset, std::size_t bytes) {
   return failed == 0;
 }
 
-/// The largest file that the process may write. To go beyond is not an error but a signal that ends it.
+/// The largest file that the process may write. To go beyond is not an error but a signal that ends
+/// it.
 std::uint64_t fileSizeLimit() {
   rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
+                                                                                 : UINT64_MAX;
 }
 
 /// Number of the wanted segments that a file may have.
 std::uint32_t segmentsWithinLimit(std::uint32_t wanted) {
   const std::uint64_t limit = fileSizeLimit();
-  const std::uint64_t head = Offsets(wanted).segments;  // with links for all of them, some bytes more than it takes
+  const std::uint64_t head =
+      Offsets(wanted).segments;  // with links for all of them, some bytes more than it takes
   const std::uint64_t room = limit > head ? (limit - head) / kSegmentBytes : 0;
   return room < wanted ? static_cast<std::uint32_t>(room) : wanted;
 }
 
-/// Creates the file under a temporary name with its first `pool` bytes of segments backed. fallocate makes a full file
-/// system an error here; otherwise it would be a SIGBUS in the program later.
+/// Creates the file under a temporary name with its first `pool` bytes of segments backed.
+/// fallocate makes a full file system an error here; otherwise it would be a SIGBUS in the program
+/// later.
 int createFile(const char* temporary, const Offsets& offsets, std::uint64_t pool) {
   const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return -errno;
   int error = 0;
   if (ftruncate(fd, static_cast<off_t>(offsets.end)) != 0) {
     error = -errno;
-  } else if (!reserve(fd, 0, offsets.strings + kStringsStep) || !reserve(fd, offsets.segments, pool)) {
+  } else if (!reserve(fd, 0, offsets.strings + kStringsStep) ||
+             !reserve(fd, offsets.segments, pool)) {
     error = -errno;
   }
   if (error == 0) return fd;
@@ -137,13 +147,15 @@ int createFileThatFits(const char* temporary, const Offsets& offsets, std::uint6
   }
 }
 
-/// Maps the file at an address that is a multiple of the segment size: the fast path finds a segment's end by the
-/// address.
+/// Maps the file at an address that is a multiple of the segment size: the fast path finds a
+/// segment's end by the address.
 unsigned char* mapAligned(int fd, std::size_t bytes) {
-  void* room = mmap(nullptr, bytes + kSegmentBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* room = mmap(nullptr, bytes + kSegmentBytes, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return nullptr;
   auto* start = static_cast<unsigned char*>(room);
-  auto* aligned = reinterpret_cast<unsigned char*>(roundUp(reinterpret_cast<std::uintptr_t>(start), kSegmentBytes));
+  auto* aligned = reinterpret_cast<unsigned char*>(
+      roundUp(reinterpret_cast<std::uintptr_t>(start), kSegmentBytes));
   void* at = mmap(aligned, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
   if (at == MAP_FAILED) {
     munmap(start, bytes + kSegmentBytes);
@@ -152,10 +164,12 @@ unsigned char* mapAligned(int fd, std::size_t bytes) {
   return aligned;
 }
 
-/// 0, or a negative errno: -EPROTONOSUPPORT for a recording of another version, whose settings may have another size.
+/// 0, or a negative errno: -EPROTONOSUPPORT for a recording of another version, whose settings may
+/// have another size.
 int readSettings(const char* directory, Settings& settings) {
   char path[1024];
-  if (std::snprintf(path, sizeof path, "%s/%s", directory, kSettingsFile) >= static_cast<int>(sizeof path))
+  if (std::snprintf(path, sizeof path, "%s/%s", directory, kSettingsFile) >=
+      static_cast<int>(sizeof path))
     return -ENOENT;
   const std::size_t got = readSmallFile(path, &settings, sizeof settings);
   if (got < offsetof(Settings, flightRecorder) || settings.magic != kMagic) return -ENOENT;
@@ -166,7 +180,8 @@ int readSettings(const char* directory, Settings& settings) {
 /// Shared memory that another program wants too is not filled to the brim.
 bool hasRoom(const char* directory, std::uint64_t bytes) {
   struct statvfs fs;
-  return statvfs(directory, &fs) == 0 && static_cast<std::uint64_t>(fs.f_bavail) * fs.f_frsize >= bytes;
+  return statvfs(directory, &fs) == 0 &&
+         static_cast<std::uint64_t>(fs.f_bavail) * fs.f_frsize >= bytes;
 }
 
 void fillHeader(Mapping& out, std::uint64_t pool) {
@@ -196,7 +211,8 @@ int buildIn(const char* directory, const Settings& settings, Mapping& out) {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   const unsigned nonce = static_cast<unsigned>(now.tv_nsec) ^ serial.fetch_add(1) << 30;
-  const int length = std::snprintf(out.path, sizeof out.path, "%s/%u-%08x%s", directory, pid, nonce, kFileSuffix);
+  const int length =
+      std::snprintf(out.path, sizeof out.path, "%s/%u-%08x%s", directory, pid, nonce, kFileSuffix);
   if (length >= static_cast<int>(sizeof out.path)) return -ENAMETOOLONG;
   std::snprintf(temporary, sizeof temporary, "%s.tmp", out.path);
   std::uint64_t pool = settings.poolBytes;
@@ -206,8 +222,8 @@ int buildIn(const char* directory, const Settings& settings, Mapping& out) {
   close(fd);
   int error = out.view.base == nullptr ? -ENOMEM : 0;
   if (error == 0) {
-    // Not every kernel knows it, and not every file system; then the first use of each page is a little slower. The
-    // part after the first threads and names is rarely used.
+    // Not every kernel knows it, and not every file system; then the first use of each page is a
+    // little slower. The part after the first threads and names is rarely used.
     populate(out.view.base, offsets.threads + kFirstThreads * kThreadBytes);
     populate(out.view.base + offsets.strings, kFirstStrings);
     populate(out.view.base + offsets.segments, pool);
@@ -226,8 +242,10 @@ const char* remedyFor(int error) {
   if (error == -EFBIG) return "; raise ulimit -f";
   if (error == -EMFILE) return "; raise ulimit -n";
   if (error == -ENOMEM) return "; raise ulimit -v, or give each process less with --memory-limit";
-  if (error == -ENOSPC || error == -EDQUOT) return "; make room in /dev/shm, or where the trace is written";
-  if (error == -EPROTONOSUPPORT) return "; its recorder is of another version of Lacuna, so build it with this one";
+  if (error == -ENOSPC || error == -EDQUOT)
+    return "; make room in /dev/shm, or where the trace is written";
+  if (error == -EPROTONOSUPPORT)
+    return "; its recorder is of another version of Lacuna, so build it with this one";
   return "";
 }
 
@@ -236,7 +254,9 @@ void reportFailure(const char* directory, int error) {
   char text[192];
   if (fileSizeLimit() < sizeof text) return;
   const unsigned pid = static_cast<unsigned>(getpid());
-  if (std::snprintf(path, sizeof path, "%s/%u.failed", directory, pid) >= static_cast<int>(sizeof path)) return;
+  if (std::snprintf(path, sizeof path, "%s/%u.failed", directory, pid) >=
+      static_cast<int>(sizeof path))
+    return;
   const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return;
   const int length = std::snprintf(text, sizeof text, "process %u could not record: %s%s\n", pid,
@@ -267,7 +287,8 @@ void addTuple(Mapping& mapping) {
   ClockTuple& tuple = header.tuples[at == 0 ? 0 : 1 + (at - 1) % (kTuples - 1)];
   tuple.valid.store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
-  // A thread that is held up between two readings would put all that lies around this moment elsewhere.
+  // A thread that is held up between two readings would put all that lies around this moment
+  // elsewhere.
   std::uint64_t least = ~std::uint64_t{0};
   for (int attempt = 0; attempt < 3; ++attempt) {
     const std::uint64_t before = stamp(mapping);
@@ -299,10 +320,14 @@ int buildMapping(const char* directory, Mapping& out) {
     if (error == -EPROTONOSUPPORT) reportFailure(directory, error);
     return error;
   }
-  settings.maxPoolBytes = roundUp(settings.maxPoolBytes < kMinPool ? kMinPool : settings.maxPoolBytes, kSegmentBytes);
-  if (settings.maxPoolBytes > kMaxSegments * kSegmentBytes) settings.maxPoolBytes = kMaxSegments * kSegmentBytes;
-  settings.poolBytes = roundUp(settings.poolBytes < kMinPool ? kMinPool : settings.poolBytes, kSegmentBytes);
-  out.maxSegments = segmentsWithinLimit(static_cast<std::uint32_t>(settings.maxPoolBytes / kSegmentBytes));
+  settings.maxPoolBytes =
+      roundUp(settings.maxPoolBytes < kMinPool ? kMinPool : settings.maxPoolBytes, kSegmentBytes);
+  if (settings.maxPoolBytes > kMaxSegments * kSegmentBytes)
+    settings.maxPoolBytes = kMaxSegments * kSegmentBytes;
+  settings.poolBytes =
+      roundUp(settings.poolBytes < kMinPool ? kMinPool : settings.poolBytes, kSegmentBytes);
+  out.maxSegments =
+      segmentsWithinLimit(static_cast<std::uint32_t>(settings.maxPoolBytes / kSegmentBytes));
   settings.maxPoolBytes = out.maxSegments * kSegmentBytes;
   if (settings.maxPoolBytes < kMinPool) {
     reportFailure(directory, -EFBIG);
@@ -313,7 +338,8 @@ int buildMapping(const char* directory, Mapping& out) {
   out.tsc = tscIsClock();
   char shared[1024];
   int error = -ENAMETOOLONG;
-  if (std::snprintf(shared, sizeof shared, "%s/%s", directory, kSharedLink) < static_cast<int>(sizeof shared)) {
+  if (std::snprintf(shared, sizeof shared, "%s/%s", directory, kSharedLink) <
+      static_cast<int>(sizeof shared)) {
     error = hasRoom(shared, settings.sharedRoomBytes) ? buildIn(shared, settings, out) : -ENOSPC;
   }
   if (error != 0) error = buildIn(directory, settings, out);

@@ -44,7 +44,8 @@ StringHead& headAt(unsigned char* bytes, std::uint32_t id) {
 
 Names* makeNames() {
   const std::size_t bytes = sizeof(Names) + kStringsBytes + kBuckets * sizeof(std::uint32_t);
-  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return nullptr;
   auto* start = static_cast<unsigned char*>(at);
   auto* names = reinterpret_cast<Names*>(start + kStringsBytes + kBuckets * sizeof(std::uint32_t));
@@ -55,7 +56,8 @@ Names* makeNames() {
 }
 
 /// The id of an entry that is there, or 0 and the bucket where it belongs.
-LacunaName find(Names& names, std::uint32_t word, std::uint32_t hash, const void* body, std::uint32_t* bucket) {
+LacunaName find(Names& names, std::uint32_t word, std::uint32_t hash, const void* body,
+                std::uint32_t* bucket) {
   const std::size_t length = word & StringHead::kLength;
   for (std::uint32_t at = hash & (kBuckets - 1);; at = (at + 1) & (kBuckets - 1)) {
     const std::uint32_t id = names.buckets[at].load(std::memory_order_acquire);
@@ -69,7 +71,8 @@ LacunaName find(Names& names, std::uint32_t word, std::uint32_t hash, const void
   }
 }
 
-void writeEntry(unsigned char* bytes, std::uint32_t id, std::uint32_t word, std::uint32_t hash, const void* body) {
+void writeEntry(unsigned char* bytes, std::uint32_t id, std::uint32_t word, std::uint32_t hash,
+                const void* body) {
   StringHead& head = headAt(bytes, id);
   std::memcpy(static_cast<void*>(&head + 1), body, word & StringHead::kLength);
   head.hash = hash;
@@ -80,14 +83,17 @@ void writeEntry(unsigned char* bytes, std::uint32_t id, std::uint32_t word, std:
 bool backNames(Mapping& mapping, std::size_t upTo) {
   if (upTo <= mapping.stringsBacked) return true;
   const std::size_t wanted = roundUp(upTo, kStringsStep);
-  if (!backFile(mapping, mapping.view.offsets.strings + mapping.stringsBacked, wanted - mapping.stringsBacked))
+  if (!backFile(mapping, mapping.view.offsets.strings + mapping.stringsBacked,
+                wanted - mapping.stringsBacked))
     return false;
   mapping.stringsBacked = static_cast<std::uint32_t>(wanted);
   return true;
 }
 
-/// Under the lock: the entry goes into the texts, into the mapping, and only then into the table where others find it.
-LacunaName add(Names& names, std::uint32_t word, std::uint32_t hash, const void* body, std::uint32_t bucket) {
+/// Under the lock: the entry goes into the texts, into the mapping, and only then into the table
+/// where others find it.
+LacunaName add(Names& names, std::uint32_t word, std::uint32_t hash, const void* body,
+               std::uint32_t bucket) {
   const std::size_t bytes = roundUp(sizeof(StringHead) + (word & StringHead::kLength), 8);
   if (names.count >= kMaxNames || names.used + bytes > kStringsBytes) return 0;
   Mapping* active = mapping();
@@ -110,14 +116,16 @@ Names* namesUnderLock() {
   names = makeNames();
   if (names == nullptr) return nullptr;
   const std::uint32_t word = StringHead::kPresent | (sizeof kTooMany - 1);
-  const std::uint32_t hash = hashOf(reinterpret_cast<const unsigned char*>(kTooMany), sizeof kTooMany - 1, word);
+  const std::uint32_t hash =
+      hashOf(reinterpret_cast<const unsigned char*>(kTooMany), sizeof kTooMany - 1, word);
   add(*names, word, hash, kTooMany, hash & (kBuckets - 1));
   gNames.store(names, std::memory_order_release);
   return names;
 }
 
 LacunaName intern(std::uint32_t word, const void* body) {
-  const std::uint32_t hash = hashOf(static_cast<const unsigned char*>(body), word & StringHead::kLength, word);
+  const std::uint32_t hash =
+      hashOf(static_cast<const unsigned char*>(body), word & StringHead::kLength, word);
   std::uint32_t bucket = 0;
   Names* names = gNames.load(std::memory_order_acquire);
   if (names != nullptr) {
@@ -125,7 +133,8 @@ LacunaName intern(std::uint32_t word, const void* body) {
   }
   ForkPage* page = forkPage();
   if (page == nullptr) return 0;
-  // In a forked child the mapping is still the parent's: join anew first, or the name would go there.
+  // In a forked child the mapping is still the parent's: join anew first, or the name would go
+  // there.
   if (lacunaIsRecording() != 0) rejoinAfterFork();
   const Locked lock(page->names);
   names = namesUnderLock();
@@ -142,7 +151,8 @@ LacunaName internText(const char* text, std::size_t length) {
   if (length > kMaxName) {
     length = kMaxName;
     // A cut inside a character of several bytes would leave text that is not UTF-8.
-    while (length > kMaxName - 4 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
+    while (length > kMaxName - 4 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80)
+      --length;
   }
   return intern(StringHead::kPresent | static_cast<std::uint32_t>(length), text);
 }

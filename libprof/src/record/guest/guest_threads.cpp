@@ -13,8 +13,9 @@
 #include "record/guest/guest_threads.h"
 #include "record/populate.h"
 
-// A segment goes from thread to thread through a drainer that sees the memory at other addresses, or from another
-// process. The thread sanitizer cannot follow it there, so the ends of that path are reported to it.
+// A segment goes from thread to thread through a drainer that sees the memory at other addresses,
+// or from another process. The thread sanitizer cannot follow it there, so the ends of that path
+// are reported to it.
 #ifdef __SANITIZE_THREAD__
 extern "C" void __tsan_acquire(void* address);
 extern "C" void __tsan_release(void* address);
@@ -42,8 +43,8 @@ std::uint64_t threadEpoch(const Mapping& mapping) {
   return mapping.tsc ? mapping.epoch : mapping.epoch | kSlowClock;
 }
 
-/// True when the calling thread has its entry there. A forked child that has not joined yet still has the mapping of
-/// its parent, and the number of the parent's thread.
+/// True when the calling thread has its entry there. A forked child that has not joined yet still
+/// has the mapping of its parent, and the number of the parent's thread.
 bool recordsInto(const Mapping* active) {
   return active != nullptr && lacunaThread_.epoch == threadEpoch(*active) &&
          __atomic_load_n(&forkPage()->epoch, __ATOMIC_RELAXED) == active->epoch;
@@ -62,9 +63,9 @@ void leaveThread(void* value) {
   lacunaThread_ = {0, 0};
 }
 
-/// More segments from the file system, when the free list is empty: one for the caller, the others for the list.
-/// The first to count them owns them, so nobody waits for another who may have died. Backing the same part twice does
-/// no harm.
+/// More segments from the file system, when the free list is empty: one for the caller, the others
+/// for the list. The first to count them owns them, so nobody waits for another who may have died.
+/// Backing the same part twice does no harm.
 std::uint32_t grow(Mapping& mapping) {
   Header& header = mapping.view.header();
   std::uint32_t count = header.segmentCount.load(std::memory_order_relaxed);
@@ -73,13 +74,15 @@ std::uint32_t grow(Mapping& mapping) {
   const std::uint64_t failedAt = mapping.growFailedAt.load(std::memory_order_relaxed);
   if (failedAt != 0 && now - failedAt < kRetryGrowth) return 0;
   const std::uint32_t step = std::min(kGrowthStep, mapping.maxSegments - count);
-  if (!backFile(mapping, mapping.view.offsets.segments + count * kSegmentBytes, step * kSegmentBytes)) {
+  if (!backFile(mapping, mapping.view.offsets.segments + count * kSegmentBytes,
+                step * kSegmentBytes)) {
     mapping.growFailedAt.store(now, std::memory_order_relaxed);
     return 0;
   }
   mapping.growFailedAt.store(0, std::memory_order_relaxed);
   const std::uint32_t first = count + 1;
-  if (!header.segmentCount.compare_exchange_strong(count, count + step, std::memory_order_acq_rel)) return 0;
+  if (!header.segmentCount.compare_exchange_strong(count, count + step, std::memory_order_acq_rel))
+    return 0;
   for (std::uint32_t i = 1; i < step; ++i) mapping.view.pushFree(first + i);
   return first;
 }
@@ -88,8 +91,8 @@ void emptySegment(unsigned char* segment) {
   std::memset(static_cast<void*>(segment + kSegmentHead), 0, kSegmentBytes - kSegmentHead);
 }
 
-/// True when the thread can do without its oldest segment: one that runs writes into its last, one that is gone into
-/// none.
+/// True when the thread can do without its oldest segment: one that runs writes into its last, one
+/// that is gone into none.
 bool canSpareFirst(const View& view, const ThreadEntry& entry, bool gone) {
   const std::uint32_t first = entry.first.load(std::memory_order_acquire);
   return first != 0 && (gone || view.segment(first).next.load(std::memory_order_acquire) != 0);
@@ -101,8 +104,8 @@ std::uint64_t ageOf(const View& view, const ThreadEntry& entry) {
   return first != 0 ? view.segment(first).sequence.load(std::memory_order_relaxed) : 0;
 }
 
-/// Flight recorder: whose oldest segment is the oldest that can be overwritten; with `onlyGone`, of the threads that
-/// are gone, even without a segment. Under the lock `flight`, as what follows.
+/// Flight recorder: whose oldest segment is the oldest that can be overwritten; with `onlyGone`, of
+/// the threads that are gone, even without a segment. Under the lock `flight`, as what follows.
 ThreadEntry* findOldest(const View& view, bool onlyGone) {
   ThreadEntry* found = nullptr;
   std::uint64_t oldest = ~0ull;
@@ -124,14 +127,16 @@ ThreadEntry* findOldest(const View& view, bool onlyGone) {
 std::uint32_t takeFirst(const View& view, ThreadEntry& entry) {
   const std::uint32_t segment = entry.first.load(std::memory_order_relaxed);
   addLost(entry, eventsIn(view.segmentBase(segment)));
-  entry.first.store(view.segment(segment).next.load(std::memory_order_relaxed), std::memory_order_release);
+  entry.first.store(view.segment(segment).next.load(std::memory_order_relaxed),
+                    std::memory_order_release);
   // A copier of the segment sees the new beginning before the first emptied record.
   std::atomic_thread_fence(std::memory_order_release);
   emptySegment(view.segmentBase(segment));
   return segment;
 }
 
-/// Frees the entry of a thread that is gone and has nothing left, for another one. Its dropped events stay counted.
+/// Frees the entry of a thread that is gone and has nothing left, for another one. Its dropped
+/// events stay counted.
 void freeEntry(const View& view, ThreadEntry& entry) {
   const std::uint64_t ranges = entry.ended + rangesInGap(entry).all();
   addLost(view.thread(kKeptEntry), {entry.dropped.exchange(0, std::memory_order_relaxed) + ranges,
@@ -163,7 +168,8 @@ bool forgetOldestThread(Mapping& mapping) {
   const Locked lock(forkPage()->flight);
   ThreadEntry* victim = findOldest(view, true);
   if (victim == nullptr) return false;
-  while (victim->first.load(std::memory_order_relaxed) != 0) view.pushFree(takeFirst(view, *victim));
+  while (victim->first.load(std::memory_order_relaxed) != 0)
+    view.pushFree(takeFirst(view, *victim));
   freeEntry(view, *victim);
   return true;
 }
@@ -178,7 +184,8 @@ void enterPageTable(Mapping& mapping, std::uint32_t segment) {
 std::uint32_t takeSegment(Mapping& mapping) {
   std::uint32_t segment = mapping.view.popFree(mapping.maxSegments);
   // Each failure means that somebody else added segments, until none can be added.
-  while (segment == 0 && mapping.view.header().segmentCount.load(std::memory_order_relaxed) < mapping.maxSegments &&
+  while (segment == 0 &&
+         mapping.view.header().segmentCount.load(std::memory_order_relaxed) < mapping.maxSegments &&
          mapping.growFailedAt.load(std::memory_order_relaxed) == 0 &&
          mapping.view.header().closing.load(std::memory_order_relaxed) == 0) {
     segment = grow(mapping);
@@ -191,13 +198,16 @@ std::uint32_t takeSegment(Mapping& mapping) {
   return segment;
 }
 
-void linkSegment(Mapping& mapping, ThreadEntry& entry, std::uint32_t index, std::uint32_t threadIndex) {
+void linkSegment(Mapping& mapping, ThreadEntry& entry, std::uint32_t index,
+                 std::uint32_t threadIndex) {
   const View& view = mapping.view;
   Segment& segment = view.segment(index);
   segment.next.store(0, std::memory_order_relaxed);
   segment.reset.store(kSegmentNormal, std::memory_order_relaxed);
-  segment.generation.store(entry.generation.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  segment.sequence.store(view.header().sequence.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+  segment.generation.store(entry.generation.load(std::memory_order_relaxed),
+                           std::memory_order_relaxed);
+  segment.sequence.store(view.header().sequence.fetch_add(1, std::memory_order_relaxed),
+                         std::memory_order_relaxed);
   segment.owner.store(threadIndex, std::memory_order_release);
   const std::uint32_t previous = entry.current.load(std::memory_order_relaxed);
   __tsan_acquire(view.segmentBase(index));
@@ -210,8 +220,8 @@ void linkSegment(Mapping& mapping, ThreadEntry& entry, std::uint32_t index, std:
   }
 }
 
-/// The first record after dropped ones describes them. When the process is killed in between, the number of the last
-/// such record shows whether the gap is in it.
+/// The first record after dropped ones describes them. When the process is killed in between, the
+/// number of the last such record shows whether the gap is in it.
 std::uintptr_t writeGap(const Mapping& mapping, ThreadEntry& entry, std::uintptr_t cursor) {
   if (entry.gapRecords == 0) return cursor;
   const std::uint32_t domains = entry.gapDomains > kGapDomains ? 0 : entry.gapDomains;
@@ -237,12 +247,14 @@ std::uintptr_t writeGap(const Mapping& mapping, ThreadEntry& entry, std::uintptr
 }
 
 /// Moves the thread to an empty segment; nullptr when there is none and the record is dropped.
-std::uint64_t* nextSegment(Mapping& mapping, ThreadEntry& entry, std::uint64_t word, std::size_t slots) {
+std::uint64_t* nextSegment(Mapping& mapping, ThreadEntry& entry, std::uint64_t word,
+                           std::size_t slots) {
   const View& view = mapping.view;
   std::uint32_t index = entry.current.load(std::memory_order_relaxed);
   std::uint32_t emptied = kSegmentEmptied;
   const bool again = index != 0 && view.segment(index).reset.compare_exchange_strong(
-                                       emptied, kSegmentNormal, std::memory_order_acquire, std::memory_order_relaxed);
+                                       emptied, kSegmentNormal, std::memory_order_acquire,
+                                       std::memory_order_relaxed);
   if (!again) {
     const std::uint32_t last = index;
     index = takeSegment(mapping);
@@ -250,16 +262,20 @@ std::uint64_t* nextSegment(Mapping& mapping, ThreadEntry& entry, std::uint64_t w
       // Only a sealed segment may be emptied in place, and nothing more goes into it until then.
       std::uint32_t normal = kSegmentNormal;
       if (last != 0)
-        view.segment(last).reset.compare_exchange_strong(normal, kSegmentSealed, std::memory_order_release);
+        view.segment(last).reset.compare_exchange_strong(normal, kSegmentSealed,
+                                                         std::memory_order_release);
       lacunaThread_.cursor = 0;
       countDrop(entry, word);
       return nullptr;
     }
     const auto threadIndex = static_cast<std::uint32_t>(
-        (reinterpret_cast<unsigned char*>(&entry) - (view.base + view.offsets.threads)) / kThreadBytes + 1);
+        (reinterpret_cast<unsigned char*>(&entry) - (view.base + view.offsets.threads)) /
+            kThreadBytes +
+        1);
     linkSegment(mapping, entry, index, threadIndex);
   }
-  if (stamp(mapping) - mapping.lastTuple.load(std::memory_order_relaxed) > kTupleEvery) addTuple(mapping);
+  if (stamp(mapping) - mapping.lastTuple.load(std::memory_order_relaxed) > kTupleEvery)
+    addTuple(mapping);
   const auto start = reinterpret_cast<std::uintptr_t>(view.segmentBase(index)) + kSegmentHead;
   const std::uintptr_t cursor = writeGap(mapping, entry, start);
   lacunaThread_.cursor = cursor + slots * kSlotBytes;
@@ -298,7 +314,8 @@ bool takeEntry(Mapping& mapping) {
 
 /// The thread's first event in this recording.
 bool enterThread(Mapping& mapping) {
-  if (!takeEntry(mapping) && !(mapping.flight && forgetOldestThread(mapping) && takeEntry(mapping))) return false;
+  if (!takeEntry(mapping) && !(mapping.flight && forgetOldestThread(mapping) && takeEntry(mapping)))
+    return false;
   noteFoundEntry(mapping, *entryOfThread());
   return true;
 }
@@ -324,7 +341,8 @@ Mapping* ownMapping() {
       continue;
     }
     Mapping* active = mapping();
-    if (active != nullptr && active->epoch == epoch) return active;  // else between two recordings; the gate decides
+    if (active != nullptr && active->epoch == epoch)
+      return active;  // else between two recordings; the gate decides
   }
   return nullptr;
 }
@@ -337,7 +355,8 @@ std::uint64_t* reserveKept(Mapping& mapping, std::size_t slots) {
     if (index == 0) return nullptr;
     linkSegment(mapping, mapping.view.thread(kKeptEntry), index, kKeptEntry);
     ++mapping.keptSegments;
-    mapping.keptCursor = reinterpret_cast<std::uintptr_t>(mapping.view.segmentBase(index)) + kSegmentHead;
+    mapping.keptCursor =
+        reinterpret_cast<std::uintptr_t>(mapping.view.segmentBase(index)) + kSegmentHead;
   }
   auto* slot = reinterpret_cast<std::uint64_t*>(mapping.keptCursor);
   mapping.keptCursor += slots * kSlotBytes;
@@ -347,8 +366,8 @@ std::uint64_t* reserveKept(Mapping& mapping, std::size_t slots) {
 }  // namespace
 
 bool makeThreadKeys() {
-  return pthread_key_create(&gEntryKey, leaveThread) == 0 && pthread_key_create(&gNameKey, nullptr) == 0 &&
-         makeDropKey();
+  return pthread_key_create(&gEntryKey, leaveThread) == 0 &&
+         pthread_key_create(&gNameKey, nullptr) == 0 && makeDropKey();
 }
 
 LacunaName threadName() {

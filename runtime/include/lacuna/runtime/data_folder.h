@@ -12,15 +12,17 @@ struct FolderItem {
   std::int64_t label = 0;  ///< which of the classes
 };
 
-/// Files that lie in one folder per class, as data sets of pictures do: ROOT/CLASS/FILE. Classes and files come in the
-/// order of their names. Reads whole files, several workers at a time; what their bytes mean is up to `decode`.
+/// Files that lie in one folder per class, as data sets of pictures do: ROOT/CLASS/FILE. Classes
+/// and files come in the order of their names. Reads whole files, several workers at a time; what
+/// their bytes mean is up to `decode`.
 class FolderDataset : public Dataset {
  public:
-  using Decode =
-      std::function<Example(const FolderItem& item, std::span<const std::uint8_t> bytes, WorkerContext& context)>;
-  /// `extensions` in small letters, with the dot; files of others are skipped. Throws Error where there are no folders,
-  /// or a folder has none of these files.
-  FolderDataset(const std::filesystem::path& root, std::vector<std::string> extensions, Decode decode);
+  using Decode = std::function<Example(const FolderItem& item, std::span<const std::uint8_t> bytes,
+                                       WorkerContext& context)>;
+  /// `extensions` in small letters, with the dot; files of others are skipped. Throws Error where
+  /// there are no folders, or a folder has none of these files.
+  FolderDataset(const std::filesystem::path& root, std::vector<std::string> extensions,
+                Decode decode);
   [[nodiscard]] std::size_t size() const override { return items_.size(); }
   [[nodiscard]] Example get(std::size_t index, WorkerContext& context) const override;
   [[nodiscard]] const std::vector<std::string>& classes() const { return classes_; }

@@ -9,7 +9,8 @@
 
 namespace lacuna::rt {
 
-/// Misuse of the runtime, or a failure in a queue: names the operator, what was given and what was expected.
+/// Misuse of the runtime, or a failure in a queue: names the operator, what was given and what was
+/// expected.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <string_view>
 
-/// Annotations of a training loop. All of them cost one branch when nobody listens; docs/nvtx-schema.md describes what
-/// a listener sees.
+/// Annotations of a training loop. All of them cost one branch when nobody listens;
+/// docs/nvtx-schema.md describes what a listener sees.
 namespace lacuna::rt {
 
-/// One iteration of training, from construction to destruction, on the training thread. Its memory may be planned
-/// (planMemory).
+/// One iteration of training, from construction to destruction, on the training thread. Its memory
+/// may be planned (planMemory).
 class StepScope {
  public:
   explicit StepScope(std::uint64_t index, std::uint64_t samples = 0);
@@ -25,11 +25,20 @@ class StepScope {
   int exceptions_ = 0;
 };
 
-/// Those of a step, and what a training stops for. SkippedOptimizer: a step that GradScaler leaves out.
-enum class Phase : std::uint8_t { Load, Forward, Backward, Optimizer, Evaluation, Checkpoint, SkippedOptimizer };
+/// Those of a step, and what a training stops for. SkippedOptimizer: a step that GradScaler leaves
+/// out.
+enum class Phase : std::uint8_t {
+  Load,
+  Forward,
+  Backward,
+  Optimizer,
+  Evaluation,
+  Checkpoint,
+  SkippedOptimizer
+};
 
-/// A phase. Tensor::backward(), the steps of Optimizer and GradScaler, saveModule() and saveOptimizer() open
-/// theirs themselves.
+/// A phase. Tensor::backward(), the steps of Optimizer and GradScaler, saveModule() and
+/// saveOptimizer() open theirs themselves.
 class PhaseScope {
  public:
   explicit PhaseScope(Phase phase);
@@ -47,7 +56,8 @@ enum class LoaderStage : std::uint8_t { Fetch, Decode, Augment, Collate, Put, Wa
 class LoaderScope {
  public:
   /// `worker` is -1 for the consumer itself.
-  LoaderScope(LoaderStage stage, std::uint32_t loader, int worker, std::uint64_t batch, std::uint64_t bytes = 0);
+  LoaderScope(LoaderStage stage, std::uint32_t loader, int worker, std::uint64_t batch,
+              std::uint64_t bytes = 0);
   ~LoaderScope();
   LoaderScope(const LoaderScope&) = delete;
   LoaderScope& operator=(const LoaderScope&) = delete;
@@ -65,9 +75,9 @@ class LoaderScope {
 void loaderQueueDepth(std::uint32_t loader, std::int64_t ready);
 /// A setting of the run under the name that flags and findings use: knob("loader.workers", "4").
 void knob(std::string_view name, std::string_view value);
-/// Sets if the runtime reports the knobs that it knows by itself and that the program has not reported. These are the
-/// knobs of the first loader that runs, of optimizers, of how gradients are cleared, and the debug mode. On from the
-/// start.
+/// Sets if the runtime reports the knobs that it knows by itself and that the program has not
+/// reported. These are the knobs of the first loader that runs, of optimizers, of how gradients are
+/// cleared, and the debug mode. On from the start.
 void reportOwnKnobs(bool on);
 /// Names the calling thread for tools and debuggers.
 void nameThread(const char* name);

@@ -40,20 +40,23 @@ class Module {
   void eval() { train(false); }
   [[nodiscard]] bool training() const { return training_; }
   void zeroGrad(bool toNone = true);
-  /// Converts the parameters, and their gradients, to a floating type; all their handles see it. Buffers stay as they
-  /// are, since statistics add up. Call it before an optimizer has stepped, and for training in bf16 or f16 let that
-  /// keep masters (Optimizer::keepMasters). Throws, and changes nothing, where a parameter waits for a backward or
-  /// shares its memory with another tensor.
+  /// Converts the parameters, and their gradients, to a floating type; all their handles see it.
+  /// Buffers stay as they are, since statistics add up. Call it before an optimizer has stepped,
+  /// and for training in bf16 or f16 let that keep masters (Optimizer::keepMasters). Throws, and
+  /// changes nothing, where a parameter waits for a backward or shares its memory with another
+  /// tensor.
   void to(DType type);
-  /// Sets if the results of this module are computed again in the backward instead of kept (checkpoint()). The module
-  /// must live until then.
+  /// Sets if the results of this module are computed again in the backward instead of kept
+  /// (checkpoint()). The module must live until then.
   void setCheckpoint(bool on) { checkpoint_ = on; }
-  /// Gives paths to submodules and full names to parameters, for traces and reports; the root is called `root`.
+  /// Gives paths to submodules and full names to parameters, for traces and reports; the root is
+  /// called `root`.
   void nameTree(const std::string& root = "");
 
  protected:
   virtual Tensor forward(const Tensor& x) = 0;
-  /// The interned name of the module's range, for functions beside forward that open one; null while nobody listens.
+  /// The interned name of the module's range, for functions beside forward that open one; null
+  /// while nobody listens.
   const void* rangeName();
   // A name identifies one tensor, or one submodule, of this module; a second one throws.
   Tensor& addParameter(const char* name, Tensor value);
@@ -171,7 +174,8 @@ class Sequential : public Module {
   Sequential() = default;
   template <class M, class... Args>
   Sequential& add(Args&&... args) {
-    modules_.push_back(addModule(std::to_string(modules_.size()), std::make_shared<M>(std::forward<Args>(args)...)));
+    modules_.push_back(addModule(std::to_string(modules_.size()),
+                                 std::make_shared<M>(std::forward<Args>(args)...)));
     return *this;
   }
   [[nodiscard]] const char* kind() const override { return "Sequential"; }

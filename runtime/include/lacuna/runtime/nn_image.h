@@ -10,8 +10,8 @@ namespace lacuna::rt::nn {
 
 class Conv2d : public Module {
  public:
-  Conv2d(std::int64_t in, std::int64_t out, Extent window, Conv2dOptions convolution = {}, bool bias = true,
-         Options options = {});
+  Conv2d(std::int64_t in, std::int64_t out, Extent window, Conv2dOptions convolution = {},
+         bool bias = true, Options options = {});
   [[nodiscard]] const char* kind() const override { return "Conv2d"; }
   Tensor weight, bias;
 
@@ -24,13 +24,15 @@ class Conv2d : public Module {
 
 class ConvTranspose2d : public Module {
  public:
-  ConvTranspose2d(std::int64_t in, std::int64_t out, Extent window, ConvTranspose2dOptions convolution = {},
-                  bool bias = true, Options options = {});
+  ConvTranspose2d(std::int64_t in, std::int64_t out, Extent window,
+                  ConvTranspose2dOptions convolution = {}, bool bias = true, Options options = {});
   [[nodiscard]] const char* kind() const override { return "ConvTranspose2d"; }
   Tensor weight, bias;
 
  protected:
-  Tensor forward(const Tensor& x) override { return convTranspose2d(x, weight, bias, convolution_); }
+  Tensor forward(const Tensor& x) override {
+    return convTranspose2d(x, weight, bias, convolution_);
+  }
 
  private:
   ConvTranspose2dOptions convolution_;
@@ -79,7 +81,8 @@ class BatchNorm2d : public BatchNorm {
 
 class GroupNorm : public Module {
  public:
-  GroupNorm(std::int64_t groups, std::int64_t channels, double epsilon = 1e-5, Options options = {});
+  GroupNorm(std::int64_t groups, std::int64_t channels, double epsilon = 1e-5,
+            Options options = {});
   [[nodiscard]] const char* kind() const override { return "GroupNorm"; }
   Tensor weight, bias;
 
@@ -93,7 +96,8 @@ class GroupNorm : public Module {
 
 class InstanceNorm : public Module {
  public:
-  explicit InstanceNorm(std::int64_t channels, double epsilon = 1e-5, bool affine = false, Options options = {});
+  explicit InstanceNorm(std::int64_t channels, double epsilon = 1e-5, bool affine = false,
+                        Options options = {});
   [[nodiscard]] const char* kind() const override { return "InstanceNorm"; }
   Tensor weight, bias;
 

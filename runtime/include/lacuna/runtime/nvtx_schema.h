@@ -3,13 +3,15 @@
 #ifndef LACUNA_RUNTIME_NVTX_SCHEMA_H
 #define LACUNA_RUNTIME_NVTX_SCHEMA_H
 
-/* The data that the runtime reports over NVTX, for any tool. C99 and C++; it needs only <stdint.h>, neither the runtime
- * nor the NVTX headers. docs/nvtx-schema.md explains it, and both change together. LACUNA_RT_SCHEMA_VERSION changes
- * when a meaning does. Fields are only ever appended to a payload, so a reader takes the prefix that it knows and
- * checks the size it was given. A structure holds no padding: every gap has a name.
+/* The data that the runtime reports over NVTX, for any tool. C99 and C++; it needs only <stdint.h>,
+ * neither the runtime nor the NVTX headers. docs/nvtx-schema.md explains it, and both change
+ * together. LACUNA_RT_SCHEMA_VERSION changes when a meaning does. Fields are only ever appended to
+ * a payload, so a reader takes the prefix that it knows and checks the size it was given. A
+ * structure holds no padding: every gap has a name.
  *
- * Every payload is registered with the NVTX payload extension under the schema name and the static schema id given
- * here. A field of type STRING holds an nvtxStringHandle_t of the domain (0: none); TIME is CLOCK_MONOTONIC in ns. */
+ * Every payload is registered with the NVTX payload extension under the schema name and the static
+ * schema id given here. A field of type STRING holds an nvtxStringHandle_t of the domain (0: none);
+ * TIME is CLOCK_MONOTONIC in ns. */
 
 #include <stdint.h>
 
@@ -37,7 +39,8 @@ enum LacunaRtCategory { LACUNA_RT_CATEGORIES(LACUNA_RT_CATEGORY_ENUM) };
 #define LACUNA_RT_MSG_PHASE_FORWARD "forward"
 #define LACUNA_RT_MSG_PHASE_BACKWARD "backward"
 #define LACUNA_RT_MSG_PHASE_OPTIMIZER "optimizer"
-#define LACUNA_RT_MSG_PHASE_SKIPPED "optimizer.skipped" /* a step that was left out: a gradient was infinite */
+#define LACUNA_RT_MSG_PHASE_SKIPPED \
+  "optimizer.skipped" /* a step that was left out: a gradient was infinite */
 #define LACUNA_RT_MSG_PHASE_EVALUATION "evaluation"
 #define LACUNA_RT_MSG_PHASE_CHECKPOINT "checkpoint"
 #define LACUNA_RT_MSG_LOADER_FETCH "fetch"
@@ -47,18 +50,23 @@ enum LacunaRtCategory { LACUNA_RT_CATEGORIES(LACUNA_RT_CATEGORY_ENUM) };
 #define LACUNA_RT_MSG_LOADER_PUT "put"   /* a worker waits for room in the queue of ready batches */
 #define LACUNA_RT_MSG_LOADER_WAIT "wait" /* the consumer waits for a batch */
 #define LACUNA_RT_MSG_MEMORY "memory"
-#define LACUNA_RT_MSG_PLAN_RECORDED "memory.plan.recorded" /* an iteration was recorded and its memory packed */
-#define LACUNA_RT_MSG_PLAN_LEFT "memory.plan.left"         /* the operator around it asked for what was not recorded */
-#define LACUNA_RT_MSG_PLAN_GIVEN_UP "memory.plan.given_up" /* no recording was followed to its end */
+#define LACUNA_RT_MSG_PLAN_RECORDED \
+  "memory.plan.recorded" /* an iteration was recorded and its memory packed */
+#define LACUNA_RT_MSG_PLAN_LEFT \
+  "memory.plan.left" /* the operator around it asked for what was not recorded */
+#define LACUNA_RT_MSG_PLAN_GIVEN_UP \
+  "memory.plan.given_up" /* no recording was followed to its end */
 #define LACUNA_RT_MSG_HELLO "hello"
 #define LACUNA_RT_MSG_QUEUE "queue"
 #define LACUNA_RT_MSG_KNOB "knob"
 #define LACUNA_RT_MSG_QUEUE_WAIT "queue_wait" /* a queue waits for another one */
-#define LACUNA_RT_MSG_LOSS_SCALE "loss_scale" /* mark, INFO; NVTX_PAYLOAD_TYPE_DOUBLE: the factor of losses */
+#define LACUNA_RT_MSG_LOSS_SCALE \
+  "loss_scale" /* mark, INFO; NVTX_PAYLOAD_TYPE_DOUBLE: the factor of losses */
 
-/* Counters (NVTX counters extension, int64): name, static counter id. Loader n of the process uses id + n (n < 256).
- * "loader.queue_depth" counts ready batches, "loader.cpu_time" the nanoseconds that threads computed in its stages so
- * far, of the sampling process; "queue.depth" executions that wait in a queue: id + n for queue n of the device. */
+/* Counters (NVTX counters extension, int64): name, static counter id. Loader n of the process uses
+ * id + n (n < 256). "loader.queue_depth" counts ready batches, "loader.cpu_time" the nanoseconds
+ * that threads computed in its stages so far, of the sampling process; "queue.depth" executions
+ * that wait in a queue: id + n for queue n of the device. */
 #define LACUNA_RT_COUNTER_ID_BASE 0x1000000u /* NVTX_COUNTER_ID_STATIC_START */
 #define LACUNA_RT_COUNTER_LOADER_DEPTH "loader.queue_depth"
 #define LACUNA_RT_COUNTER_LOADER_DEPTH_ID (LACUNA_RT_COUNTER_ID_BASE + 0x100u)
@@ -114,48 +122,56 @@ enum LacunaRtSyncKind {
   LACUNA_RT_SYNC_EVENT = 4  /* wait until a queue has passed a point */
 };
 
-/* --- payloads: FIELD(C type, name, NVTX_PAYLOAD_ENTRY_TYPE_ suffix) --------------------------------------------- */
+/* --- payloads: FIELD(C type, name, NVTX_PAYLOAD_ENTRY_TYPE_ suffix)
+ * --------------------------------------------- */
 
-/* Range push, category OPERATOR, message: the operator ("linear", "linear.backward"). On the thread that calls it. */
+/* Range push, category OPERATOR, message: the operator ("linear", "linear.backward"). On the thread
+ * that calls it. */
 #define LACUNA_RT_OPERATOR_SCHEMA "lacuna.rt.operator"
 #define LACUNA_RT_OPERATOR_SCHEMA_ID 0x1000001u
-#define LACUNA_RT_OPERATOR_FIELDS(FIELD)                                                                              \
-  FIELD(uint64_t, correlation,                                                                                        \
-        UINT64)                     /* of the one execution this range itself enqueues; 0: none or by inner ranges */ \
-  FIELD(uint64_t, sequence, UINT64) /* a forward operator and its backward share it; 0: not differentiated */         \
-  FIELD(uint64_t, shapes, NVTX_REGISTERED_STRING_HANDLE) /* STRING "f32[64,784] f32[512,784]" */                      \
-  FIELD(uint64_t, module, NVTX_REGISTERED_STRING_HANDLE) /* STRING path of the module whose forward called it */      \
-  FIELD(uint32_t, queue, UINT32)                         /* the queue that it enqueues to */                          \
-  FIELD(uint32_t, direction, UINT32)                     /* LacunaRtDirection */
+#define LACUNA_RT_OPERATOR_FIELDS(FIELD)                                                          \
+  FIELD(uint64_t, correlation,                                                                    \
+        UINT64) /* of the one execution this range itself enqueues; 0: none or by inner ranges */ \
+  FIELD(uint64_t, sequence,                                                                       \
+        UINT64) /* a forward operator and its backward share it; 0: not differentiated */         \
+  FIELD(uint64_t, shapes, NVTX_REGISTERED_STRING_HANDLE) /* STRING "f32[64,784] f32[512,784]" */  \
+  FIELD(uint64_t, module,                                                                         \
+        NVTX_REGISTERED_STRING_HANDLE) /* STRING path of the module whose forward called it */    \
+  FIELD(uint32_t, queue, UINT32)       /* the queue that it enqueues to */                        \
+  FIELD(uint32_t, direction, UINT32)   /* LacunaRtDirection */
 
-/* Range push, category EXECUTION, message: what runs. On the thread of the queue: a kernel of the CPU device. */
+/* Range push, category EXECUTION, message: what runs. On the thread of the queue: a kernel of the
+ * CPU device. */
 #define LACUNA_RT_EXECUTION_SCHEMA "lacuna.rt.execution"
 #define LACUNA_RT_EXECUTION_SCHEMA_ID 0x1000002u
-#define LACUNA_RT_EXECUTION_FIELDS(FIELD)                                                                   \
-  FIELD(uint64_t, correlation, UINT64)       /* unique in the process; the operator range has the same */   \
-  FIELD(uint64_t, sequence, UINT64)          /* rises from 1 within the queue */                            \
-  FIELD(int64_t, enqueueStartNs, INT64)      /* TIME the launch call: entered (0: runs in it) … */        \
-  FIELD(int64_t, enqueueEndNs, INT64)        /* TIME … and left (later only where it waited for room) */  \
-  FIELD(uint32_t, enqueueThread, TID_UINT32) /* the operating system's id of the thread that enqueued it */ \
-  FIELD(uint32_t, queue, UINT32)                                                                            \
-  FIELD(uint32_t, kind, UINT32)     /* LacunaRtExecutionKind */                                             \
-  FIELD(uint32_t, reserved, UINT32) /* 0 */                                                                 \
-  FIELD(uint64_t, bytes, UINT64)    /* memory it must touch at least; 0: not known */                       \
+#define LACUNA_RT_EXECUTION_FIELDS(FIELD)                                                           \
+  FIELD(uint64_t, correlation,                                                                      \
+        UINT64)                     /* unique in the process; the operator range has the same */    \
+  FIELD(uint64_t, sequence, UINT64) /* rises from 1 within the queue */                             \
+  FIELD(int64_t, enqueueStartNs, INT64) /* TIME the launch call: entered (0: runs in it) … */     \
+  FIELD(int64_t, enqueueEndNs, INT64) /* TIME … and left (later only where it waited for room) */ \
+  FIELD(uint32_t, enqueueThread,                                                                    \
+        TID_UINT32) /* the operating system's id of the thread that enqueued it */                  \
+  FIELD(uint32_t, queue, UINT32)                                                                    \
+  FIELD(uint32_t, kind, UINT32)     /* LacunaRtExecutionKind */                                     \
+  FIELD(uint32_t, reserved, UINT32) /* 0 */                                                         \
+  FIELD(uint64_t, bytes, UINT64)    /* memory it must touch at least; 0: not known */               \
   FIELD(uint64_t, flops, UINT64)    /* arithmetic it must do at least; 0: not known */
 
-/* Mark, category MEMORY, message LACUNA_RT_MSG_MEMORY. On the thread that asks: memory is ordered by the queue, so an
- * allocation is valid for executions after `sequence`, and a free takes effect behind execution `sequence`. */
+/* Mark, category MEMORY, message LACUNA_RT_MSG_MEMORY. On the thread that asks: memory is ordered
+ * by the queue, so an allocation is valid for executions after `sequence`, and a free takes effect
+ * behind execution `sequence`. */
 #define LACUNA_RT_MEMORY_SCHEMA "lacuna.rt.memory"
 #define LACUNA_RT_MEMORY_SCHEMA_ID 0x1000003u
-#define LACUNA_RT_MEMORY_FIELDS(FIELD)                                                                            \
-  FIELD(uint64_t, address, ADDRESS)                                                                               \
-  FIELD(uint64_t, bytes, UINT64)                                                                                  \
-  FIELD(uint64_t, sequence, UINT64)                      /* the last execution enqueued to `queue` before this */ \
-  FIELD(uint64_t, op, NVTX_REGISTERED_STRING_HANDLE)     /* STRING operator that asked */                         \
-  FIELD(uint64_t, tensor, NVTX_REGISTERED_STRING_HANDLE) /* STRING name, where it has one */                      \
-  FIELD(uint32_t, queue, UINT32)                                                                                  \
-  FIELD(uint8_t, action, UINT8) /* LacunaRtMemoryAction */                                                        \
-  FIELD(uint8_t, role, UINT8)   /* LacunaRtRole */                                                                \
+#define LACUNA_RT_MEMORY_FIELDS(FIELD)                                                       \
+  FIELD(uint64_t, address, ADDRESS)                                                          \
+  FIELD(uint64_t, bytes, UINT64)                                                             \
+  FIELD(uint64_t, sequence, UINT64) /* the last execution enqueued to `queue` before this */ \
+  FIELD(uint64_t, op, NVTX_REGISTERED_STRING_HANDLE)     /* STRING operator that asked */    \
+  FIELD(uint64_t, tensor, NVTX_REGISTERED_STRING_HANDLE) /* STRING name, where it has one */ \
+  FIELD(uint32_t, queue, UINT32)                                                             \
+  FIELD(uint8_t, action, UINT8) /* LacunaRtMemoryAction */                                   \
+  FIELD(uint8_t, role, UINT8)   /* LacunaRtRole */                                           \
   FIELD(uint16_t, reserved, UINT16)
 
 /* Range push, category STEP, message LACUNA_RT_MSG_STEP. */
@@ -165,7 +181,8 @@ enum LacunaRtSyncKind {
   FIELD(uint64_t, index, UINT64)   /* from 0 */ \
   FIELD(uint64_t, samples, UINT64) /* batch size; 0: not known */
 
-/* Range push, category LOADER, one of LACUNA_RT_MSG_LOADER_…: by workers, and `wait` by the consumer. */
+/* Range push, category LOADER, one of LACUNA_RT_MSG_LOADER_…: by workers, and `wait` by the
+ * consumer. */
 #define LACUNA_RT_LOADER_SCHEMA "lacuna.rt.loader"
 #define LACUNA_RT_LOADER_SCHEMA_ID 0x1000005u
 #define LACUNA_RT_LOADER_FIELDS(FIELD)                                                \
@@ -174,8 +191,8 @@ enum LacunaRtSyncKind {
   FIELD(uint32_t, loader, UINT32) /* number of the loader in the process, from 0 */   \
   FIELD(int32_t, worker, INT32)   /* -1: the consumer itself (serial mode, and `wait`) */
 
-/* Range push, category SYNC, message: the call ("item", "synchronize", …), or LACUNA_RT_MSG_QUEUE_WAIT. On the waiting
- * thread. */
+/* Range push, category SYNC, message: the call ("item", "synchronize", …), or
+ * LACUNA_RT_MSG_QUEUE_WAIT. On the waiting thread. */
 #define LACUNA_RT_SYNC_SCHEMA "lacuna.rt.sync"
 #define LACUNA_RT_SYNC_SCHEMA_ID 0x1000006u
 #define LACUNA_RT_SYNC_FIELDS(FIELD)                                                     \
@@ -205,7 +222,8 @@ enum LacunaRtSyncKind {
   FIELD(uint32_t, cores, UINT32)      /* threads an execution may use */          \
   FIELD(uint32_t, reserved, UINT32)
 
-/* Mark, category INFO, message LACUNA_RT_MSG_KNOB: a setting of the run, as the flags and findings call it. */
+/* Mark, category INFO, message LACUNA_RT_MSG_KNOB: a setting of the run, as the flags and findings
+ * call it. */
 #define LACUNA_RT_KNOB_SCHEMA "lacuna.rt.knob"
 #define LACUNA_RT_KNOB_SCHEMA_ID 0x1000009u
 #define LACUNA_RT_KNOB_FIELDS(FIELD)                                                  \
@@ -213,15 +231,21 @@ enum LacunaRtSyncKind {
   FIELD(uint64_t, value, NVTX_REGISTERED_STRING_HANDLE) /* STRING "4" */
 
 /* All payloads: (struct, FIELDS macro, schema name, schema id). */
-#define LACUNA_RT_PAYLOADS(PAYLOAD)                                                                                 \
-  PAYLOAD(LacunaRtOperator, LACUNA_RT_OPERATOR_FIELDS, LACUNA_RT_OPERATOR_SCHEMA, LACUNA_RT_OPERATOR_SCHEMA_ID)     \
-  PAYLOAD(LacunaRtExecution, LACUNA_RT_EXECUTION_FIELDS, LACUNA_RT_EXECUTION_SCHEMA, LACUNA_RT_EXECUTION_SCHEMA_ID) \
-  PAYLOAD(LacunaRtMemory, LACUNA_RT_MEMORY_FIELDS, LACUNA_RT_MEMORY_SCHEMA, LACUNA_RT_MEMORY_SCHEMA_ID)             \
-  PAYLOAD(LacunaRtStep, LACUNA_RT_STEP_FIELDS, LACUNA_RT_STEP_SCHEMA, LACUNA_RT_STEP_SCHEMA_ID)                     \
-  PAYLOAD(LacunaRtLoader, LACUNA_RT_LOADER_FIELDS, LACUNA_RT_LOADER_SCHEMA, LACUNA_RT_LOADER_SCHEMA_ID)             \
-  PAYLOAD(LacunaRtSync, LACUNA_RT_SYNC_FIELDS, LACUNA_RT_SYNC_SCHEMA, LACUNA_RT_SYNC_SCHEMA_ID)                     \
-  PAYLOAD(LacunaRtHello, LACUNA_RT_HELLO_FIELDS, LACUNA_RT_HELLO_SCHEMA, LACUNA_RT_HELLO_SCHEMA_ID)                 \
-  PAYLOAD(LacunaRtQueue, LACUNA_RT_QUEUE_FIELDS, LACUNA_RT_QUEUE_SCHEMA, LACUNA_RT_QUEUE_SCHEMA_ID)                 \
+#define LACUNA_RT_PAYLOADS(PAYLOAD)                                                             \
+  PAYLOAD(LacunaRtOperator, LACUNA_RT_OPERATOR_FIELDS, LACUNA_RT_OPERATOR_SCHEMA,               \
+          LACUNA_RT_OPERATOR_SCHEMA_ID)                                                         \
+  PAYLOAD(LacunaRtExecution, LACUNA_RT_EXECUTION_FIELDS, LACUNA_RT_EXECUTION_SCHEMA,            \
+          LACUNA_RT_EXECUTION_SCHEMA_ID)                                                        \
+  PAYLOAD(LacunaRtMemory, LACUNA_RT_MEMORY_FIELDS, LACUNA_RT_MEMORY_SCHEMA,                     \
+          LACUNA_RT_MEMORY_SCHEMA_ID)                                                           \
+  PAYLOAD(LacunaRtStep, LACUNA_RT_STEP_FIELDS, LACUNA_RT_STEP_SCHEMA, LACUNA_RT_STEP_SCHEMA_ID) \
+  PAYLOAD(LacunaRtLoader, LACUNA_RT_LOADER_FIELDS, LACUNA_RT_LOADER_SCHEMA,                     \
+          LACUNA_RT_LOADER_SCHEMA_ID)                                                           \
+  PAYLOAD(LacunaRtSync, LACUNA_RT_SYNC_FIELDS, LACUNA_RT_SYNC_SCHEMA, LACUNA_RT_SYNC_SCHEMA_ID) \
+  PAYLOAD(LacunaRtHello, LACUNA_RT_HELLO_FIELDS, LACUNA_RT_HELLO_SCHEMA,                        \
+          LACUNA_RT_HELLO_SCHEMA_ID)                                                            \
+  PAYLOAD(LacunaRtQueue, LACUNA_RT_QUEUE_FIELDS, LACUNA_RT_QUEUE_SCHEMA,                        \
+          LACUNA_RT_QUEUE_SCHEMA_ID)                                                            \
   PAYLOAD(LacunaRtKnob, LACUNA_RT_KNOB_FIELDS, LACUNA_RT_KNOB_SCHEMA, LACUNA_RT_KNOB_SCHEMA_ID)
 
 #define LACUNA_RT_DECLARE_FIELD(type, name, nvtxType) type name;
@@ -231,12 +255,14 @@ enum LacunaRtSyncKind {
   } Name;
 LACUNA_RT_PAYLOADS(LACUNA_RT_DECLARE_PAYLOAD)
 
-/* --- complete operators: an NVTX extension module ----------------------------------------------------------------- */
+/* --- complete operators: an NVTX extension module
+ * ----------------------------------------------------------------- */
 
-/* NVTX offers this module to a tool as it offers its own extensions: through InitializeInjectionNvtxExtension. A tool
- * that fills all slots gets one call for a small operator that runs on the calling thread, when the operator is over.
- * The call stands for the operator's range, the execution's range and the mark of its allocation. Other memory comes
- * without the mark around it. A tool that does not know the module gets everything as ranges and marks. */
+/* NVTX offers this module to a tool as it offers its own extensions: through
+ * InitializeInjectionNvtxExtension. A tool that fills all slots gets one call for a small operator
+ * that runs on the calling thread, when the operator is over. The call stands for the operator's
+ * range, the execution's range and the mark of its allocation. Other memory comes without the mark
+ * around it. A tool that does not know the module gets everything as ranges and marks. */
 #define LACUNA_RT_MODULE_ID 0x4c52u
 #define LACUNA_RT_MODULE_COMPAT_ID 1u
 
@@ -247,13 +273,15 @@ enum LacunaRtSlot {
   LACUNA_RT_SLOTS = 3
 };
 
-/* Times are the tool's stamps. A stamp of 0 is of a moment still to come: then other events came in between, and the
- * ranges that have begun end later, with pops. An allocation belongs to the moment before `startStamp`. */
+/* Times are the tool's stamps. A stamp of 0 is of a moment still to come: then other events came in
+ * between, and the ranges that have begun end later, with pops. An allocation belongs to the moment
+ * before `startStamp`. */
 typedef struct LacunaRtWhole {
-  uint64_t size;                                        /* of this structure; it may grow */
-  uint64_t beginStamp, startStamp, stopStamp, endStamp; /* the operator's, the execution's two, the operator's */
-  uint64_t name, executionName;                         /* STRING messages of the two ranges */
-  uint64_t hasMemory;                                   /* 1: `memory` holds an allocation */
+  uint64_t size; /* of this structure; it may grow */
+  uint64_t beginStamp, startStamp, stopStamp,
+      endStamp;                 /* the operator's, the execution's two, the operator's */
+  uint64_t name, executionName; /* STRING messages of the two ranges */
+  uint64_t hasMemory;           /* 1: `memory` holds an allocation */
   LacunaRtOperator op;
   LacunaRtExecution execution;
   LacunaRtMemory memory;

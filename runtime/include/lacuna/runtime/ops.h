@@ -7,17 +7,18 @@
 
 #include "lacuna/runtime/tensor.h"
 
-/// The operators. They check shapes, types and devices at once and throw Error naming themselves, then enqueue. All
-/// floating ones are differentiable. Tensors taken by value give their memory to the result when the caller moved the
-/// last handle in. Integers wrap around where they overflow.
+/// The operators. They check shapes, types and devices at once and throw Error naming themselves,
+/// then enqueue. All floating ones are differentiable. Tensors taken by value give their memory to
+/// the result when the caller moved the last handle in. Integers wrap around where they overflow.
 namespace lacuna::rt {
 
 // Two tensors: broadcast, and types promoted.
 [[nodiscard]] Tensor add(const Tensor& a, const Tensor& b, double alpha = 1);
 [[nodiscard]] Tensor sub(const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor mul(const Tensor& a, const Tensor& b);
-[[nodiscard]] Tensor div(const Tensor& a, const Tensor& b);      ///< integers are divided as f32
-[[nodiscard]] Tensor pow(const Tensor& a, const Tensor& b);      ///< integers to negative powers: 1/a, cut off
+[[nodiscard]] Tensor div(const Tensor& a, const Tensor& b);  ///< integers are divided as f32
+[[nodiscard]] Tensor pow(const Tensor& a,
+                         const Tensor& b);  ///< integers to negative powers: 1/a, cut off
 [[nodiscard]] Tensor maximum(const Tensor& a, const Tensor& b);  ///< gradient of ties goes to a
 [[nodiscard]] Tensor minimum(const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
@@ -32,7 +33,8 @@ namespace lacuna::rt {
 [[nodiscard]] Tensor logicalNot(const Tensor& x);
 [[nodiscard]] Tensor isFinite(const Tensor& x);
 
-// A tensor and a number. The type stays, but integers with a fraction give f32, and bool counts as i64.
+// A tensor and a number. The type stays, but integers with a fraction give f32, and bool counts as
+// i64.
 [[nodiscard]] Tensor add(const Tensor& a, double b);
 [[nodiscard]] Tensor mul(const Tensor& a, double b);
 [[nodiscard]] Tensor div(const Tensor& a, double b);         ///< integers are divided as f32
@@ -90,8 +92,8 @@ inline Tensor operator-(const Tensor& a) {
 [[nodiscard]] Tensor gelu(Tensor x, bool tanhApproximation = false);
 [[nodiscard]] Tensor silu(Tensor x);
 [[nodiscard]] Tensor softplus(Tensor x);
-/// Integers stay what they are between bounds that are whole or infinite, and become f32 with others. With `low` above
-/// `high` everything is `high`.
+/// Integers stay what they are between bounds that are whole or infinite, and become f32 with
+/// others. With `low` above `high` everything is `high`.
 [[nodiscard]] Tensor clamp(Tensor x, double low, double high);
 [[nodiscard]] Tensor sign(Tensor x);
 [[nodiscard]] Tensor floor(Tensor x);
@@ -123,51 +125,64 @@ inline Tensor operator-(const Tensor& a) {
 [[nodiscard]] Tensor softmax(const Tensor& x, int dim);
 [[nodiscard]] Tensor logSoftmax(const Tensor& x, int dim);
 enum class Reduction : std::uint8_t { Mean, Sum };
-/// Scores [n, classes, …] against class numbers i64 [n, …]; targets equal to `ignore` do not count. With a `weight` for
-/// each class, [classes], a target counts by the weight of its class. The mean then divides by the sum of the weights
-/// of the targets that count. Label smoothing shares out 1/classes to every class, by the weight of each.
-[[nodiscard]] Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduction = Reduction::Mean,
-                                  double labelSmoothing = 0, std::int64_t ignore = -100, const Tensor& weight = {});
+/// Scores [n, classes, …] against class numbers i64 [n, …]; targets equal to `ignore` do not count.
+/// With a `weight` for each class, [classes], a target counts by the weight of its class. The mean
+/// then divides by the sum of the weights of the targets that count. Label smoothing shares out
+/// 1/classes to every class, by the weight of each.
+[[nodiscard]] Tensor crossEntropy(const Tensor& scores, const Tensor& target,
+                                  Reduction reduction = Reduction::Mean, double labelSmoothing = 0,
+                                  std::int64_t ignore = -100, const Tensor& weight = {});
 /// crossEntropy of what is logarithms of probabilities already (logSoftmax).
 [[nodiscard]] Tensor nllLoss(const Tensor& logProbabilities, const Tensor& target,
                              Reduction reduction = Reduction::Mean, std::int64_t ignore = -100,
                              const Tensor& weight = {});
-[[nodiscard]] Tensor mseLoss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
-[[nodiscard]] Tensor l1Loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
-/// Scores against targets in [0, 1], stable for large scores. `positiveWeight`, which stretches to the scores,
-/// multiplies what the target 1 adds: more than 1 finds more of what is rare. The mean is over all elements.
-[[nodiscard]] Tensor bceWithLogits(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean,
+[[nodiscard]] Tensor mseLoss(const Tensor& x, const Tensor& target,
+                             Reduction reduction = Reduction::Mean);
+[[nodiscard]] Tensor l1Loss(const Tensor& x, const Tensor& target,
+                            Reduction reduction = Reduction::Mean);
+/// Scores against targets in [0, 1], stable for large scores. `positiveWeight`, which stretches to
+/// the scores, multiplies what the target 1 adds: more than 1 finds more of what is rare. The mean
+/// is over all elements.
+[[nodiscard]] Tensor bceWithLogits(const Tensor& x, const Tensor& target,
+                                   Reduction reduction = Reduction::Mean,
                                    const Tensor& positiveWeight = {});
 
-// Picking and placing. Index tensors are i64; an index out of range surfaces at the next wait for the queue.
+// Picking and placing. Index tensors are i64; an index out of range surfaces at the next wait for
+// the queue.
 [[nodiscard]] Tensor embedding(const Tensor& weight, const Tensor& index);
 [[nodiscard]] Tensor indexSelect(const Tensor& x, int dim, const Tensor& index);
 [[nodiscard]] Tensor gather(const Tensor& x, int dim, const Tensor& index);
 [[nodiscard]] Tensor scatter(const Tensor& x, int dim, const Tensor& index, const Tensor& values);
-[[nodiscard]] Tensor scatterAdd(const Tensor& x, int dim, const Tensor& index, const Tensor& values);
+[[nodiscard]] Tensor scatterAdd(const Tensor& x, int dim, const Tensor& index,
+                                const Tensor& values);
 [[nodiscard]] Tensor concat(const std::vector<Tensor>& parts, int dim);
 [[nodiscard]] Tensor stack(const std::vector<Tensor>& parts, int dim);
 [[nodiscard]] std::vector<Tensor> split(const Tensor& x, std::int64_t size, int dim);
 /// Views of x at each index of a dimension, without it.
 [[nodiscard]] std::vector<Tensor> unbind(const Tensor& x, int dim);
 [[nodiscard]] Tensor dropout(const Tensor& x, double probability, bool training);
-/// softmax(q kᵀ · scale + mask) v over [.., time, features]; scale 0 means 1/√features. `causal` hides later keys, and
-/// so does a mask of bool where it is false, or -infinity in one of numbers; a query that sees no key gives zeros. The
-/// matrix of scores is never kept: the gradient makes it again. No gradient for the mask, which is broadcast.
-[[nodiscard]] Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask = {},
-                               bool causal = false, double scale = 0);
+/// softmax(q kᵀ · scale + mask) v over [.., time, features]; scale 0 means 1/√features. `causal`
+/// hides later keys, and so does a mask of bool where it is false, or -infinity in one of numbers;
+/// a query that sees no key gives zeros. The matrix of scores is never kept: the gradient makes it
+/// again. No gradient for the mask, which is broadcast.
+[[nodiscard]] Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                               const Tensor& mask = {}, bool causal = false, double scale = 0);
 /// Normalises over the last dimensions given by `normalized`; weight and bias may be undefined.
-[[nodiscard]] Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight, const Tensor& bias,
-                               double epsilon = 1e-5);
-/// x [n, channels, …]; weight and bias [channels] may be undefined. In training, running statistics that are defined
-/// move towards the batch's by `momentum` (the variance unbiased); otherwise they are used.
-[[nodiscard]] Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& runningMean,
-                               const Tensor& runningVar, bool training, double momentum = 0.1, double epsilon = 1e-5);
-/// x [n, channels, …], normalised over each of `groups` groups of channels of each example; weight and bias [channels]
-/// may be undefined. Where the channels of x lie last in memory, so do those of the result and the gradient.
-[[nodiscard]] Tensor groupNorm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,
-                               double epsilon = 1e-5);
+[[nodiscard]] Tensor layerNorm(const Tensor& x, const Shape& normalized, const Tensor& weight,
+                               const Tensor& bias, double epsilon = 1e-5);
+/// x [n, channels, …]; weight and bias [channels] may be undefined. In training, running statistics
+/// that are defined move towards the batch's by `momentum` (the variance unbiased); otherwise they
+/// are used.
+[[nodiscard]] Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                               const Tensor& runningMean, const Tensor& runningVar, bool training,
+                               double momentum = 0.1, double epsilon = 1e-5);
+/// x [n, channels, …], normalised over each of `groups` groups of channels of each example; weight
+/// and bias [channels] may be undefined. Where the channels of x lie last in memory, so do those of
+/// the result and the gradient.
+[[nodiscard]] Tensor groupNorm(const Tensor& x, std::int64_t groups, const Tensor& weight,
+                               const Tensor& bias, double epsilon = 1e-5);
 /// groupNorm with a group for each channel.
-[[nodiscard]] Tensor instanceNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon = 1e-5);
+[[nodiscard]] Tensor instanceNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                  double epsilon = 1e-5);
 
 }  // namespace lacuna::rt

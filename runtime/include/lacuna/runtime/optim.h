@@ -7,7 +7,8 @@
 
 #include "lacuna/runtime/tensor.h"
 
-/// Optimizers. A step is one execution per type of parameter (fused), or one per parameter (`fused = false`).
+/// Optimizers. A step is one execution per type of parameter (fused), or one per parameter (`fused
+/// = false`).
 namespace lacuna::rt::optim {
 
 class Optimizer {
@@ -21,15 +22,16 @@ class Optimizer {
 
   /// Updates every parameter that has a gradient, inside the optimizer phase.
   void step();
-  /// While on, a backward updates each parameter as soon as its gradient is complete and drops the gradient, so that no
-  /// two of them are held at once. step() still belongs after each backward: it ends the iteration. Work that needs all
-  /// gradients at once (clipping by norm, adding up over several backwards) throws an Error. So does a second optimizer
-  /// for one of the parameters.
+  /// While on, a backward updates each parameter as soon as its gradient is complete and drops the
+  /// gradient, so that no two of them are held at once. step() still belongs after each backward:
+  /// it ends the iteration. Work that needs all gradients at once (clipping by norm, adding up over
+  /// several backwards) throws an Error. So does a second optimizer for one of the parameters.
   void stepInBackward(bool on = true);
   [[nodiscard]] bool stepsInBackward() const { return inBackward_; }
-  /// While on, parameters of bf16 and f16 have masters: their weights in f32, which the steps change, and which the
-  /// parameters are rounded from. State and arithmetic are f32, so a step is that of f32 weights. A parameter that the
-  /// program changes between two steps counts as it is then. Throws after the first step.
+  /// While on, parameters of bf16 and f16 have masters: their weights in f32, which the steps
+  /// change, and which the parameters are rounded from. State and arithmetic are f32, so a step is
+  /// that of f32 weights. A parameter that the program changes between two steps counts as it is
+  /// then. Throws after the first step.
   void keepMasters(bool on = true);
   /// Drops the gradients, or fills them with zeros.
   void zeroGrad(bool toNone = true);
@@ -45,13 +47,14 @@ class Optimizer {
   void setFused(bool on) { fused_ = on; }
   [[nodiscard]] const std::vector<Tensor>& parameters() const { return parameters_; }
   [[nodiscard]] std::int64_t steps() const { return steps_; }
-  /// State tensors in a fixed order, undefined where a parameter never had a gradient: for saving (see checkpoint.h).
+  /// State tensors in a fixed order, undefined where a parameter never had a gradient: for saving
+  /// (see checkpoint.h).
   [[nodiscard]] std::vector<std::pair<std::string, Tensor>> state() const;
   /// Number of updates of each parameter: a step leaves those without a gradient as they are.
   [[nodiscard]] const std::vector<std::int64_t>& updates() const { return updates_; }
-  /// Copies the state; what is not named is as if there had been no step. Without `updates`, a parameter that has state
-  /// counts as updated by every step. Throws, and changes nothing, when a name, shape or type does not belong to this
-  /// optimizer.
+  /// Copies the state; what is not named is as if there had been no step. Without `updates`, a
+  /// parameter that has state counts as updated by every step. Throws, and changes nothing, when a
+  /// name, shape or type does not belong to this optimizer.
   void setState(const std::vector<std::pair<std::string, Tensor>>& state, std::int64_t steps,
                 const std::vector<std::int64_t>& updates = {});
 
@@ -146,16 +149,18 @@ struct LambOptions {
   double epsilon = 1e-6;
   double weightDecay = 0.01;
 };
-/// Adam's direction with decoupled decay, made as long as the parameter itself (You et al., 2019): for large batches.
+/// Adam's direction with decoupled decay, made as long as the parameter itself (You et al., 2019):
+/// for large batches.
 class Lamb : public Adam {
  public:
   Lamb(std::vector<Tensor> parameters, LambOptions options)
-      : Adam(std::move(parameters), {options.rate, options.beta1, options.beta2, options.epsilon, options.weightDecay},
+      : Adam(std::move(parameters),
+             {options.rate, options.beta1, options.beta2, options.epsilon, options.weightDecay},
              Variant::Lamb) {}
 };
 
-/// Scales all gradients so that their norm is at most `maximum`, which must not be negative; does not wait for the
-/// queue. Returns the norm before. With a GradScaler, after its unscale().
+/// Scales all gradients so that their norm is at most `maximum`, which must not be negative; does
+/// not wait for the queue. Returns the norm before. With a GradScaler, after its unscale().
 Tensor clipGradNorm(const std::vector<Tensor>& parameters, double maximum);
 /// Bounds every element of the gradients to [-maximum, maximum].
 void clipGradValue(const std::vector<Tensor>& parameters, double maximum);

@@ -41,17 +41,19 @@ enum class ProfileSort : std::uint8_t {
 struct ProfileTable {
   std::vector<ProfileRow> rows;
   void sort(ProfileSort by);
-  /// Name, CPU Mem, Self CPU Mem, Number of Calls, times; Device Mem and Self Device Mem where another device than the
-  /// CPU has some; Input Shapes where grouped by them. The first `limit` rows.
-  [[nodiscard]] std::string toString(ProfileSort by = ProfileSort::SelfCpuMemory, std::size_t limit = 100) const;
+  /// Name, CPU Mem, Self CPU Mem, Number of Calls, times; Device Mem and Self Device Mem where
+  /// another device than the CPU has some; Input Shapes where grouped by them. The first `limit`
+  /// rows.
+  [[nodiscard]] std::string toString(ProfileSort by = ProfileSort::SelfCpuMemory,
+                                     std::size_t limit = 100) const;
 };
 
 struct ProfileOptions {
   bool groupByShape = false;
 };
 
-/// Runs `body` and returns what its operators did, on any thread; waits for the queue before and after. One at a time:
-/// throws when another profile is running.
+/// Runs `body` and returns what its operators did, on any thread; waits for the queue before and
+/// after. One at a time: throws when another profile is running.
 [[nodiscard]] ProfileTable profile(const std::function<void()>& body, ProfileOptions options = {});
 
 }  // namespace lacuna::rt

@@ -15,9 +15,9 @@ class RefCounted {
   RefCounted(const RefCounted&) = delete;
   RefCounted& operator=(const RefCounted&) = delete;
   void retain() { count_.fetch_add(1, std::memory_order_relaxed); }
-  /// Retains unless the last owner let go: for code that knows of the object without owning it. The last owner's
-  /// release() may have left the count at 1. So `destroy` has to check it again, under the lock that looking the object
-  /// up takes.
+  /// Retains unless the last owner let go: for code that knows of the object without owning it. The
+  /// last owner's release() may have left the count at 1. So `destroy` has to check it again, under
+  /// the lock that looking the object up takes.
   [[nodiscard]] bool retainIfOwned() {
     std::uint32_t count = count_.load(std::memory_order_relaxed);
     while (count != 0) {
@@ -27,7 +27,8 @@ class RefCounted {
   }
   /// True when the caller gave up the last reference and must destroy the object.
   [[nodiscard]] bool release() {
-    return count_.load(std::memory_order_acquire) == 1 || count_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    return count_.load(std::memory_order_acquire) == 1 ||
+           count_.fetch_sub(1, std::memory_order_acq_rel) == 1;
   }
   [[nodiscard]] std::uint32_t useCount() const { return count_.load(std::memory_order_acquire); }
 
@@ -35,8 +36,8 @@ class RefCounted {
   std::atomic<std::uint32_t> count_{1};
 };
 
-/// Counting for Ref; a type that is incomplete in public headers has overloads of its own. `destroy(T*)`, found by
-/// argument-dependent look-up, ends the object.
+/// Counting for Ref; a type that is incomplete in public headers has overloads of its own.
+/// `destroy(T*)`, found by argument-dependent look-up, ends the object.
 template <class T>
 void retainObject(T* object) {
   object->retain();

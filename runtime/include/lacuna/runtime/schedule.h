@@ -17,17 +17,19 @@ using Curve = std::function<double(std::int64_t step)>;
 [[nodiscard]] Curve stepDecay(std::int64_t every, double gamma = 0.1);
 /// Half a cosine from 1 to `floor` in `total` steps, and `floor` from then on.
 [[nodiscard]] Curve cosineDecay(std::int64_t total, double floor = 0);
-/// Linear up to 1: 1/steps at step 0, 1 at step `steps` - 1; `then` starts after that, at its step 0. Without one, 1.
+/// Linear up to 1: 1/steps at step 0, 1 at step `steps` - 1; `then` starts after that, at its step
+/// 0. Without one, 1.
 [[nodiscard]] Curve warmUp(std::int64_t steps, Curve then);
 /// Cosine from 1 / `start` up to 1 in `rise` of `total` steps, then down to 1 / (`start` × `end`).
-[[nodiscard]] Curve oneCycle(std::int64_t total, double rise = 0.3, double start = 25, double end = 1e4);
+[[nodiscard]] Curve oneCycle(std::int64_t total, double rise = 0.3, double start = 25,
+                             double end = 1e4);
 
 /// Sets an optimizer's rate along a curve. The optimizer must outlive it.
 class Schedule {
  public:
-  /// Sets the rate of step 0 at once, on top of the optimizer's base rate. An optimizer keeps the base rate that it
-  /// began with, also after another schedule, or when it was loaded in the middle of one. Throws when the curve is
-  /// empty.
+  /// Sets the rate of step 0 at once, on top of the optimizer's base rate. An optimizer keeps the
+  /// base rate that it began with, also after another schedule, or when it was loaded in the middle
+  /// of one. Throws when the curve is empty.
   Schedule(Optimizer& optimizer, Curve curve);
   /// Once after every optimizer step.
   void step();

@@ -61,11 +61,12 @@ class Shape {
   std::array<std::int64_t, kMaxRank> dims_{};
 };
 
-/// Both stretched to a common shape, missing and 1-sized dimensions repeat. Throws naming `op` when they do not fit.
+/// Both stretched to a common shape, missing and 1-sized dimensions repeat. Throws naming `op` when
+/// they do not fit.
 Shape broadcast(const char* op, const Shape& a, const Shape& b);
 bool canBroadcast(const Shape& a, const Shape& b);
-/// A dimension of `shape` counted from the end when negative; throws naming `op` and the shape when outside. With
-/// `added`, of a shape that has so many dimensions more.
+/// A dimension of `shape` counted from the end when negative; throws naming `op` and the shape when
+/// outside. With `added`, of a shape that has so many dimensions more.
 int normalizeDim(const char* op, std::int64_t dim, const Shape& shape, int added = 0);
 
 }  // namespace lacuna::rt

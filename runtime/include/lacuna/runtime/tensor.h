@@ -17,7 +17,8 @@ namespace lacuna::rt {
 
 enum class DeviceType : std::uint8_t { Cpu, Meta, Cuda };
 
-/// Where a tensor lives and its operators run. `meta` tensors have shapes and memory accounting, but no values.
+/// Where a tensor lives and its operators run. `meta` tensors have shapes and memory accounting,
+/// but no values.
 struct Device {
   DeviceType type = DeviceType::Cpu;
   int index = 0;
@@ -45,7 +46,8 @@ inline constexpr int kRoleCount = 9;
 struct Options {
   DType dtype = DType::F32;
   Device device = kCpu;
-  Role role = Role::Other;  ///< Other: taken from the context (activation in forward, gradient in backward)
+  Role role =
+      Role::Other;  ///< Other: taken from the context (activation in forward, gradient in backward)
 };
 
 struct TensorImpl;
@@ -55,10 +57,11 @@ struct Storage;
 
 /// A strided view of typed memory, shared by handle: copies of a Tensor are the same tensor.
 ///
-/// Operators on the CPU are enqueued and run later, in order, on the device's queue; functions that hand values to the
-/// host (`item`, `toVector`, `host`) wait for the queue. Memory is queue-ordered: a tensor may be dropped as soon as
-/// what uses it was enqueued. A tensor may be used from several threads as long as no two of them change it. Misuse
-/// throws Error, which names the operator.
+/// Operators on the CPU are enqueued and run later, in order, on the device's queue; functions that
+/// hand values to the host (`item`, `toVector`, `host`) wait for the queue. Memory is
+/// queue-ordered: a tensor may be dropped as soon as what uses it was enqueued. A tensor may be
+/// used from several threads as long as no two of them change it. Misuse throws Error, which names
+/// the operator.
 class Tensor {
  public:
   Tensor() = default;
@@ -76,13 +79,14 @@ class Tensor {
   [[nodiscard]] bool isContiguous() const;
   [[nodiscard]] bool isMeta() const { return device().type == DeviceType::Meta; }
 
-  /// Start of the elements, without waiting for the queue. Writing through it is right only for a tensor that no
-  /// enqueued operator uses (fresh from emptyHost), or after synchronize().
+  /// Start of the elements, without waiting for the queue. Writing through it is right only for a
+  /// tensor that no enqueued operator uses (fresh from emptyHost), or after synchronize().
   [[nodiscard]] void* data() const;
   /// The elements, after waiting for the queue. The tensor must be contiguous and hold T.
   template <class T>
   [[nodiscard]] std::span<T> host() const {
-    return {static_cast<T*>(hostBytes("host", DTypeOf<T>::kValue)), static_cast<std::size_t>(numel())};
+    return {static_cast<T*>(hostBytes("host", DTypeOf<T>::kValue)),
+            static_cast<std::size_t>(numel())};
   }
   /// A copy of the values as T (converted), in row-major order, after waiting for the queue.
   template <class T>
@@ -91,7 +95,8 @@ class Tensor {
   [[nodiscard]] double item() const;
 
   // Views share the memory; all are differentiable.
-  [[nodiscard]] Tensor view(const Shape& shape) const;     ///< one size may be -1; throws where a copy would be needed
+  [[nodiscard]] Tensor view(
+      const Shape& shape) const;  ///< one size may be -1; throws where a copy would be needed
   [[nodiscard]] Tensor reshape(const Shape& shape) const;  ///< a view if possible, else a copy
   [[nodiscard]] Tensor flatten(int startDim = 0, int endDim = -1) const;
   [[nodiscard]] Tensor permute(Shape dims) const;
@@ -100,21 +105,25 @@ class Tensor {
   [[nodiscard]] Tensor expand(Shape shape) const;
   [[nodiscard]] Tensor squeeze(int dim) const;
   [[nodiscard]] Tensor unsqueeze(int dim) const;
-  /// Elements begin, begin + step, … < end along `dim`; negative bounds count from the end, as in Python.
-  [[nodiscard]] Tensor slice(int dim, std::int64_t begin, std::int64_t end, std::int64_t step = 1) const;
+  /// Elements begin, begin + step, … < end along `dim`; negative bounds count from the end, as in
+  /// Python.
+  [[nodiscard]] Tensor slice(int dim, std::int64_t begin, std::int64_t end,
+                             std::int64_t step = 1) const;
   [[nodiscard]] Tensor select(int dim, std::int64_t index) const;
 
   [[nodiscard]] Tensor contiguous() const;
   [[nodiscard]] Tensor clone() const;
-  /// Without history where the new type cannot have gradients. Where an integer type cannot hold a value, a floating
-  /// number gives the nearest value that fits (NaN 0), and an integer wraps around.
+  /// Without history where the new type cannot have gradients. Where an integer type cannot hold a
+  /// value, a floating number gives the nearest value that fits (NaN 0), and an integer wraps
+  /// around.
   [[nodiscard]] Tensor to(DType dtype) const;
   /// Throws where a history would end, as on the way to meta while gradients are recorded.
   [[nodiscard]] Tensor to(Device device) const;
 
-  // In place. The version of the memory rises, so that a backward that saved the old values throws. While gradients are
-  // recorded, a change that matters to them is recorded too (mul_ by a tensor throws). It throws where other tensors
-  // see the same memory: a view of a tensor, or a tensor with views, that have a history.
+  // In place. The version of the memory rises, so that a backward that saved the old values throws.
+  // While gradients are recorded, a change that matters to them is recorded too (mul_ by a tensor
+  // throws). It throws where other tensors see the same memory: a view of a tensor, or a tensor
+  // with views, that have a history.
   Tensor& fill_(double value);
   Tensor& zero_() { return fill_(0); }
   Tensor& copy_(const Tensor& source);  ///< converts and broadcasts
@@ -127,14 +136,16 @@ class Tensor {
   [[nodiscard]] bool requiresGrad() const;
   Tensor& setRequiresGrad(bool on = true);
   [[nodiscard]] bool isLeaf() const;
-  /// Undefined until a backward reached this leaf. Later backwards add to it in place, unless others hold it too.
+  /// Undefined until a backward reached this leaf. Later backwards add to it in place, unless
+  /// others hold it too.
   [[nodiscard]] Tensor grad() const;
   void setGrad(Tensor grad) const;
   /// Runs the backward from this tensor; `gradient` may be left out for one element.
-  void backward(const Tensor& gradient = {}, bool retainGraph = false, bool createGraph = false) const;
+  void backward(const Tensor& gradient = {}, bool retainGraph = false,
+                bool createGraph = false) const;
   [[nodiscard]] Tensor detach() const;  ///< same memory, no history
-  /// Calls the hook with the gradient when a backward computes it; what it returns, if defined, replaces it, and must
-  /// have its shape, type and device.
+  /// Calls the hook with the gradient when a backward computes it; what it returns, if defined,
+  /// replaces it, and must have its shape, type and device.
   void registerHook(std::function<Tensor(const Tensor&)> hook) const;
 
   /// Shown in memory events and in the out-of-memory report.
@@ -163,8 +174,9 @@ class Tensor {
 }
 [[nodiscard]] Tensor emptyLike(const Tensor& tensor);
 [[nodiscard]] Tensor zerosLike(const Tensor& tensor);
-/// CPU memory that the host may fill at once through data(), from any thread and without the queue: for loader workers.
-/// Operators take it like any other tensor. It comes from its own pool and its role is Input.
+/// CPU memory that the host may fill at once through data(), from any thread and without the queue:
+/// for loader workers. Operators take it like any other tensor. It comes from its own pool and its
+/// role is Input.
 [[nodiscard]] Tensor emptyHost(const Shape& shape, DType dtype);
 /// Copies host values into a new CPU tensor; the host memory is free for reuse on return.
 [[nodiscard]] Tensor fromBytes(const void* values, const Shape& shape, DType dtype);
@@ -185,7 +197,8 @@ std::vector<T> Tensor::toVector() const {
   return {values.begin(), values.end()};
 }
 
-/// Waits until everything enqueued so far has run; throws Error with the operator's name if some of it failed.
+/// Waits until everything enqueued so far has run; throws Error with the operator's name if some of
+/// it failed.
 void synchronize();
 
 }  // namespace lacuna::rt

@@ -29,14 +29,15 @@ struct Work {
 /// A set of queues of one device: bit n is queue n.
 using QueueMask = std::uint32_t;
 
-/// An in-order asynchronous queue of the CPU device: one thread runs what is enqueued from any thread, in order. With
-/// LACUNA_SYNC=1, in a forked child and after exit() began, tasks run on the calling thread instead. Queues are made
-/// when they are first asked for and live for good. A queue's sequence numbers are its events: "execution n has run".
+/// An in-order asynchronous queue of the CPU device: one thread runs what is enqueued from any
+/// thread, in order. With LACUNA_SYNC=1, in a forked child and after exit() began, tasks run on the
+/// calling thread instead. Queues are made when they are first asked for and live for good. A
+/// queue's sequence numbers are its events: "execution n has run".
 ///
-/// Tasks lie one after the other in a ring of bytes. A producer takes a lock (see BiasedLock), writes its task and
-/// publishes it with plain stores; who goes to sleep pays for the barrier between the two sides. A small task runs at
-/// once on the calling thread when the queue is idle: whatever it depends on has run by then, and whatever depends on
-/// it is enqueued later.
+/// Tasks lie one after the other in a ring of bytes. A producer takes a lock (see BiasedLock),
+/// writes its task and publishes it with plain stores; who goes to sleep pays for the barrier
+/// between the two sides. A small task runs at once on the calling thread when the queue is idle:
+/// whatever it depends on has run by then, and whatever depends on it is enqueued later.
 class CpuQueue {
  public:
   static constexpr int kMost = 32;
@@ -80,7 +81,8 @@ class CpuQueue {
   static void drainAll();
   /// The same, then throws the first error, if there was one.
   static void synchronizeAll(const Name& what);
-  /// Calls `release` once these queues have run what is enqueued now: at once if they have, else on a queue's thread.
+  /// Calls `release` once these queues have run what is enqueued now: at once if they have, else on
+  /// a queue's thread.
   static void whenPassed(QueueMask queues, const Name& name, std::function<void()> release);
   /// True on the thread of a queue.
   [[nodiscard]] static bool onQueueThread();
@@ -89,9 +91,12 @@ class CpuQueue {
   [[nodiscard]] QueueMask bit() const { return bit_; }
   /// As the NVTX schema counts queues.
   [[nodiscard]] std::uint32_t number() const { return numberOf(index_); }
-  static constexpr std::uint32_t numberOf(int index) { return static_cast<std::uint32_t>(index) * kNumbersBetween; }
+  static constexpr std::uint32_t numberOf(int index) {
+    return static_cast<std::uint32_t>(index) * kNumbersBetween;
+  }
 
-  /// `task` is any callable; what it captures must stay valid by queue-ordered memory. Blocks when the queue is full.
+  /// `task` is any callable; what it captures must stay valid by queue-ordered memory. Blocks when
+  /// the queue is full.
   template <class Task>
   void enqueue(const Name& name, const Work& work, Task task) {
     if (synchronous_.load(std::memory_order_relaxed)) [[unlikely]] {
@@ -99,7 +104,8 @@ class CpuQueue {
           name, work, [](void* held) { (*static_cast<Task*>(held))(); }, &task);
       return;
     }
-    if (work.small && tail_.load(std::memory_order_acquire) == head_.load(std::memory_order_relaxed)) {
+    if (work.small &&
+        tail_.load(std::memory_order_acquire) == head_.load(std::memory_order_relaxed)) {
       if (instrument::sinks() == 0) [[likely]] {
         runSmall(name, task);
       } else if (!runSmallSeen(
@@ -129,12 +135,14 @@ class CpuQueue {
   [[nodiscard]] bool idle() const { return completed() >= enqueued(); }
 
  private:
-  static constexpr std::uint32_t kNumbersBetween = 256;  ///< see docs/nvtx-schema.md, "Queues of one device"
+  static constexpr std::uint32_t kNumbersBetween =
+      256;  ///< see docs/nvtx-schema.md, "Queues of one device"
   static constexpr std::size_t kUnit = 64;
   static constexpr std::size_t kUnits = 4096;
   static constexpr std::size_t kLargestTask = 4096;
   static constexpr std::size_t kAhead = 8;
-  /// An entry of the ring: this, the task, and an Execution when somebody listens. `run` also ends the task.
+  /// An entry of the ring: this, the task, and an Execution when somebody listens. `run` also ends
+  /// the task.
   struct Record {
     void (*run)(void* task);  ///< none: the rest of the ring up to its end is unused
     const Name* name;
@@ -181,8 +189,8 @@ class CpuQueue {
     std::int64_t waitedFromNs = 0;
     if (!lock_.tryLock()) [[unlikely]]
       waitedFromNs = lockLater(seen);
-    const auto units =
-        static_cast<std::uint32_t>((bytes + (seen ? sizeof(instrument::Execution) : 0) + kUnit - 1) / kUnit);
+    const auto units = static_cast<std::uint32_t>(
+        (bytes + (seen ? sizeof(instrument::Execution) : 0) + kUnit - 1) / kUnit);
     if (written_ % kUnits + units > kUnits || written_ + units - freed_ > kUnits) [[unlikely]] {
       const std::int64_t roomFromNs = makeRoom(units);
       if (waitedFromNs == 0) waitedFromNs = roomFromNs;
@@ -192,7 +200,8 @@ class CpuQueue {
     record->units = units;
     record->execution = 0;
     record->sequence = head_.load(std::memory_order_relaxed) + 1;
-    // The next entry is still in the cache of the queue's thread; it is fetched while the operator goes on.
+    // The next entry is still in the cache of the queue's thread; it is fetched while the operator
+    // goes on.
     __builtin_prefetch(ring_ + (written_ + kAhead) % kUnits * kUnit, 1);
     __builtin_prefetch(ring_ + (written_ + kAhead + 1) % kUnits * kUnit, 1);
     if (seen) [[unlikely]] {
@@ -211,7 +220,8 @@ class CpuQueue {
     if (sleeping_.load(std::memory_order_relaxed)) [[unlikely]]
       wake();
   }
-  /// Records that the task with this number ran, and wakes those who wait for it (see sleepBarrier).
+  /// Records that the task with this number ran, and wakes those who wait for it (see
+  /// sleepBarrier).
   void finish(std::uint64_t sequence) {
     tail_.store(sequence, std::memory_order_release);
     if (publishBarrier_) [[unlikely]]
@@ -237,7 +247,8 @@ class CpuQueue {
   void wake();
   void sleepBarrier() const;
   void execute(Record& record);
-  void fillExecution(instrument::Execution& execution, const Name& name, const Work& work, std::uint64_t sequence);
+  void fillExecution(instrument::Execution& execution, const Name& name, const Work& work,
+                     std::uint64_t sequence);
   void keepError(const Name& name, const char* text);
   void announceItself(std::uint32_t thread);
   void waitShown(const Name& what, LacunaRtSyncKind kind);
@@ -260,7 +271,8 @@ class CpuQueue {
   const int index_;
   const QueueMask bit_;
   std::byte* ring_ = nullptr;
-  bool publishBarrier_ = false;  ///< the system has no barrier that a sleeper can impose on the others
+  bool publishBarrier_ =
+      false;  ///< the system has no barrier that a sleeper can impose on the others
   std::atomic<bool> synchronous_{false};
   // Producers' side.
   alignas(64) BiasedLock lock_;
@@ -276,8 +288,9 @@ class CpuQueue {
   std::atomic<std::uint32_t> wake_{0};
   std::atomic<std::uint32_t> waiters_{0};
   static constexpr std::uint64_t kNobody = ~std::uint64_t{0};
-  std::atomic<std::uint64_t> roomAt_{kNobody};  ///< where read_ has to be for the producer that sleeps for room
-  std::atomic<bool> started_{false};            ///< the thread has set itself up
+  std::atomic<std::uint64_t> roomAt_{
+      kNobody};  ///< where read_ has to be for the producer that sleeps for room
+  std::atomic<bool> started_{false};  ///< the thread has set itself up
   std::atomic<bool> stopping_{false};
   std::atomic<bool> failed_{false};
   struct State;

@@ -16,7 +16,8 @@ constexpr std::size_t kPage = 4096;
 
 void* allocatePages(std::size_t bytes) {
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) throw OutOfMemory("DataLoader: no memory for " + std::to_string(bytes) + " bytes of staging");
+  if (data == MAP_FAILED)
+    throw OutOfMemory("DataLoader: no memory for " + std::to_string(bytes) + " bytes of staging");
   return data;
 }
 
@@ -25,7 +26,8 @@ void* allocatePages(std::size_t bytes) {
 StagingMemory allocateStaging(Device device, std::size_t bytes) {
   const std::size_t rounded = (bytes + kPage - 1) / kPage * kPage;
   if (device.type == DeviceType::Cuda) return {cuda::allocatePinned(rounded), rounded};
-  if (device.type != DeviceType::Cpu) fail("DataLoader", "batches cannot be staged for " + toString(device));
+  if (device.type != DeviceType::Cpu)
+    fail("DataLoader", "batches cannot be staged for " + toString(device));
   return {allocatePages(rounded), rounded};
 }
 

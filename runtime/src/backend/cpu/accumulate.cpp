@@ -14,7 +14,8 @@ void addTo(const View& sum, const View& x) {
   const std::int64_t so = loop.strides[0][0];
   const std::int64_t sx = loop.strides[1][0];
   cpu::runLoop(loop, [&](const auto& at, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) to[at[0] + i * so] += static_cast<float>(from[at[1] + i * sx]);
+    for (std::int64_t i = 0; i < n; ++i)
+      to[at[0] + i * so] += static_cast<float>(from[at[1] + i * sx]);
   });
 }
 

@@ -24,7 +24,8 @@ void kernel::leakyRelu(const View& y, const View& x, double slope, double gain) 
   });
 }
 
-void kernel::leakyReluGrad(const View& gradX, const View& gradY, const View& y, double slope, double gain) {
+void kernel::leakyReluGrad(const View& gradX, const View& gradY, const View& y, double slope,
+                           double gain) {
   cpu::dispatchFloating(y.dtype, [&](auto tag) {
     using T = decltype(tag);
     using W = WideT<T>;

@@ -10,9 +10,9 @@
 #include "backend/cpu/onednn.h"
 #include "backend/nn_kernels.h"
 
-/// Attention head by head, some rows of the score matrix at a time; the backward makes those rows again. A head is the
-/// work of one thread, so sums do not depend on the number of threads; each works in a share of the execution's
-/// workspace. Halves are widened to f32.
+/// Attention head by head, some rows of the score matrix at a time; the backward makes those rows
+/// again. A head is the work of one thread, so sums do not depend on the number of threads; each
+/// works in a share of the execution's workspace. Halves are widened to f32.
 namespace lacuna::rt {
 
 using cpu::WideT;
@@ -23,8 +23,8 @@ namespace {
 constexpr std::int64_t kBlock = 64;  ///< rows of scores at a time
 
 template <class W>
-void productByLoop(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, W alpha, const W* a, const W* b,
-                   bool add, W* c) {
+void productByLoop(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, W alpha,
+                   const W* a, const W* b, bool add, W* c) {
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {
       W sum = 0;
@@ -36,21 +36,22 @@ void productByLoop(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_
 }
 
 /// c [m, n] = alpha · a · b (+ c), row-major; a or b transposed.
-void product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
-             const float* b, bool add, float* c) {
+void product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+             const float* a, const float* b, bool add, float* c) {
   if (m == 0 || n == 0) return;
   if (cpu::inPlainLoops()) return productByLoop(ta, tb, m, n, k, alpha, a, b, add, c);
   if (k == 0) {  // the library refuses it
     if (!add) std::fill(c, c + m * n, 0.0F);
     return;
   }
-  const dnnl_status_t status =
-      dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a, ta ? m : k, b, tb ? k : n, add ? 1.0F : 0.0F, c, n);
-  if (status != dnnl_success) throw Error("oneDNN's product failed with status " + std::to_string(status));
+  const dnnl_status_t status = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a,
+                                          ta ? m : k, b, tb ? k : n, add ? 1.0F : 0.0F, c, n);
+  if (status != dnnl_success)
+    throw Error("oneDNN's product failed with status " + std::to_string(status));
 }
 
-void product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, const double* a,
-             const double* b, bool add, double* c) {
+void product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, double alpha,
+             const double* a, const double* b, bool add, double* c) {
   productByLoop(ta, tb, m, n, k, alpha, a, b, add, c);
 }
 
@@ -74,7 +75,10 @@ struct Sizes {
   std::int64_t rows, keys, features, width;  ///< rows: queries at a time; width: of a value
 
   Sizes(const View& query, const View& key, std::int64_t valueWidth)
-      : rows(std::min(kBlock, query.shape[2])), keys(key.shape[2]), features(query.shape[3]), width(valueWidth) {}
+      : rows(std::min(kBlock, query.shape[2])),
+        keys(key.shape[2]),
+        features(query.shape[3]),
+        width(valueWidth) {}
 };
 
 /// The memory that a thread works in, for one head after the other.
@@ -114,12 +118,14 @@ struct BackwardRoom : ForwardRoom<W> {
   }
 };
 
-/// Rows of `width` from one place to the other, widened or narrowed; steps are from one row to the next.
+/// Rows of `width` from one place to the other, widened or narrowed; steps are from one row to the
+/// next.
 template <class To, class From>
-LACUNA_RT_EVERY_WIDTH void copyRows(To* to, std::int64_t toStep, const From* from, std::int64_t fromStep,
-                                    std::int64_t rows, std::int64_t width) {
+LACUNA_RT_EVERY_WIDTH void copyRows(To* to, std::int64_t toStep, const From* from,
+                                    std::int64_t fromStep, std::int64_t rows, std::int64_t width) {
   for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t i = 0; i < width; ++i) to[r * toStep + i] = To(static_cast<WideT<From>>(from[r * fromStep + i]));
+    for (std::int64_t i = 0; i < width; ++i)
+      to[r * toStep + i] = To(static_cast<WideT<From>>(from[r * fromStep + i]));
   }
 }
 
@@ -128,45 +134,54 @@ struct Head {
   using W = WideT<T>;
   std::int64_t batch, head;
 
-  [[nodiscard]] std::int64_t offset(const View& view) const { return batch * view.strides[0] + head * view.strides[1]; }
+  [[nodiscard]] std::int64_t offset(const View& view) const {
+    return batch * view.strides[0] + head * view.strides[1];
+  }
   /// Rows of the view, packed and widened.
   void load(W* to, const View& view, std::int64_t begin, std::int64_t end) const {
     const std::int64_t width = view.shape[3];
     const T* from = static_cast<const T*>(view.data) + offset(view);
     if (view.strides[3] == 1)
-      return copyRows(to, width, from + begin * view.strides[2], view.strides[2], end - begin, width);
+      return copyRows(to, width, from + begin * view.strides[2], view.strides[2], end - begin,
+                      width);
     for (std::int64_t r = begin; r < end; ++r) {
       W* row = to + (r - begin) * width;
-      for (std::int64_t i = 0; i < width; ++i) row[i] = static_cast<W>(from[r * view.strides[2] + i * view.strides[3]]);
+      for (std::int64_t i = 0; i < width; ++i)
+        row[i] = static_cast<W>(from[r * view.strides[2] + i * view.strides[3]]);
     }
   }
   void store(const View& view, const W* from, std::int64_t begin, std::int64_t end) const {
     const std::int64_t width = view.shape[3];
     T* to = static_cast<T*>(view.data) + offset(view);
     if (view.strides[3] == 1)
-      return copyRows(to + begin * view.strides[2], view.strides[2], from, width, end - begin, width);
+      return copyRows(to + begin * view.strides[2], view.strides[2], from, width, end - begin,
+                      width);
     for (std::int64_t r = begin; r < end; ++r) {
       const W* row = from + (r - begin) * width;
-      for (std::int64_t i = 0; i < width; ++i) to[r * view.strides[2] + i * view.strides[3]] = T(row[i]);
+      for (std::int64_t i = 0; i < width; ++i)
+        to[r * view.strides[2] + i * view.strides[3]] = T(row[i]);
     }
   }
 };
 
 /// Scores of rows begin … end with mask and causality in them; hidden ones are -infinity.
 template <class T>
-void scoresOf(WideT<T>* scores, const Head<T>& head, const WideT<T>* query, const WideT<T>* key, const View& mask,
-              std::int64_t begin, std::int64_t end, std::int64_t keys, std::int64_t features,
-              const AttentionArguments& a) {
+void scoresOf(WideT<T>* scores, const Head<T>& head, const WideT<T>* query, const WideT<T>* key,
+              const View& mask, std::int64_t begin, std::int64_t end, std::int64_t keys,
+              std::int64_t features, const AttentionArguments& a) {
   using W = WideT<T>;
   const std::int64_t rows = end - begin;
   product(false, true, rows, keys, features, static_cast<W>(a.scale), query, key, false, scores);
   for (std::int64_t r = 0; r < rows; ++r) {
     W* row = scores + r * keys;
     if (mask.data != nullptr) {
-      const T* from = static_cast<const T*>(mask.data) + head.offset(mask) + (begin + r) * mask.strides[2];
+      const T* from =
+          static_cast<const T*>(mask.data) + head.offset(mask) + (begin + r) * mask.strides[2];
       for (std::int64_t i = 0; i < keys; ++i) row[i] += static_cast<W>(from[i * mask.strides[3]]);
     }
-    if (a.causal) std::fill(row + std::min(keys, begin + r + 1), row + keys, -std::numeric_limits<W>::infinity());
+    if (a.causal)
+      std::fill(row + std::min(keys, begin + r + 1), row + keys,
+                -std::numeric_limits<W>::infinity());
   }
 }
 
@@ -181,7 +196,8 @@ LACUNA_RT_EVERY_WIDTH Normaliser<W> softmaxRow(W* row, std::int64_t keys) {
   const auto at = [row](std::int64_t i) { return row[i]; };
   const W top = cpu::largestOf<W>(keys, at);
   if (top == -std::numeric_limits<W>::infinity()) {
-    // Everything is hidden, so there is nothing to look at; or what is not is no number, which no comparison finds.
+    // Everything is hidden, so there is nothing to look at; or what is not is no number, which no
+    // comparison finds.
     const bool hidden = std::none_of(row, row + keys, [](W score) { return std::isnan(score); });
     const W value = hidden ? W(0) : std::numeric_limits<W>::quiet_NaN();
     std::fill(row, row + keys, value);
@@ -200,8 +216,9 @@ LACUNA_RT_EVERY_WIDTH void softmaxAgain(W* row, std::int64_t keys, Normaliser<W>
 }
 
 template <class T>
-void forwardHead(const Head<T>& head, const ForwardRoom<WideT<T>>& in, const View& out, const View& sums,
-                 const View& query, const View& key, const View& value, const View& mask, const AttentionArguments& a) {
+void forwardHead(const Head<T>& head, const ForwardRoom<WideT<T>>& in, const View& out,
+                 const View& sums, const View& query, const View& key, const View& value,
+                 const View& mask, const AttentionArguments& a) {
   using W = WideT<T>;
   const std::int64_t queries = query.shape[2];
   const std::int64_t keys = key.shape[2];
@@ -210,7 +227,8 @@ void forwardHead(const Head<T>& head, const ForwardRoom<WideT<T>>& in, const Vie
   W* sum = static_cast<W*>(sums.data) + (head.batch * query.shape[1] + head.head) * queries * 2;
   for (std::int64_t begin = 0; begin < queries; begin += kBlock) {
     const std::int64_t end = std::min(queries, begin + kBlock);
-    const std::int64_t seen = a.causal ? std::min(keys, end) : keys;  // later keys are hidden from all of these rows
+    const std::int64_t seen =
+        a.causal ? std::min(keys, end) : keys;  // later keys are hidden from all of these rows
     head.load(in.query, query, begin, end);
     scoresOf<T>(in.scores, head, in.query, in.key, mask, begin, end, seen, query.shape[3], a);
     for (std::int64_t r = begin; r < end; ++r) {
@@ -218,15 +236,17 @@ void forwardHead(const Head<T>& head, const ForwardRoom<WideT<T>>& in, const Vie
       sum[r * 2] = found.top;
       sum[r * 2 + 1] = found.share;
     }
-    product(false, false, end - begin, value.shape[3], seen, W(1), in.scores, in.value, false, in.out);
+    product(false, false, end - begin, value.shape[3], seen, W(1), in.scores, in.value, false,
+            in.out);
     head.store(out, in.out, begin, end);
   }
 }
 
-/// The gradients of some rows of scores, before the scale: p · (g vᵀ - what the row's g and output have in common).
+/// The gradients of some rows of scores, before the scale: p · (g vᵀ - what the row's g and output
+/// have in common).
 template <class W>
-LACUNA_RT_EVERY_WIDTH void slopeOfRow(W* slope, const W* p, std::int64_t keys, const W* g, const W* out,
-                                      std::int64_t width) {
+LACUNA_RT_EVERY_WIDTH void slopeOfRow(W* slope, const W* p, std::int64_t keys, const W* g,
+                                      const W* out, std::int64_t width) {
   const W along = cpu::sumLanes<W>(width, [g, out](std::int64_t i) { return g[i] * out[i]; });
   for (std::int64_t i = 0; i < keys; ++i) slope[i] = p[i] * (slope[i] - along);
 }
@@ -234,13 +254,15 @@ template <class W>
 void slopesOf(const BackwardRoom<W>& in, std::int64_t rows, std::int64_t keys, std::int64_t width) {
   product(false, true, rows, keys, width, W(1), in.gradOut, in.value, false, in.slopes);
   for (std::int64_t r = 0; r < rows; ++r)
-    slopeOfRow(in.slopes + r * keys, in.scores + r * keys, keys, in.gradOut + r * width, in.out + r * width, width);
+    slopeOfRow(in.slopes + r * keys, in.scores + r * keys, keys, in.gradOut + r * width,
+               in.out + r * width, width);
 }
 
 template <class T>
-void backwardHead(const Head<T>& head, const BackwardRoom<WideT<T>>& in, const kernel::AttentionGradients& gradients,
-                  const View& gradOut, const View& out, const View& sums, const View& query, const View& key,
-                  const View& value, const View& mask, const AttentionArguments& a) {
+void backwardHead(const Head<T>& head, const BackwardRoom<WideT<T>>& in,
+                  const kernel::AttentionGradients& gradients, const View& gradOut, const View& out,
+                  const View& sums, const View& query, const View& key, const View& value,
+                  const View& mask, const AttentionArguments& a) {
   using W = WideT<T>;
   const std::int64_t queries = query.shape[2];
   const std::int64_t keys = key.shape[2];
@@ -254,7 +276,8 @@ void backwardHead(const Head<T>& head, const BackwardRoom<WideT<T>>& in, const k
   if (ofQuery || ofKey) head.load(in.value, value, 0, keys);
   if (ofKey) std::fill_n(in.gradKey, keys * features, W(0));
   if (ofValue) std::fill_n(in.gradValue, keys * width, W(0));
-  const W* sum = static_cast<const W*>(sums.data) + (head.batch * query.shape[1] + head.head) * queries * 2;
+  const W* sum =
+      static_cast<const W*>(sums.data) + (head.batch * query.shape[1] + head.head) * queries * 2;
   for (std::int64_t begin = 0; begin < queries; begin += kBlock) {
     const std::int64_t end = std::min(queries, begin + kBlock);
     const std::int64_t rows = end - begin;
@@ -266,7 +289,8 @@ void backwardHead(const Head<T>& head, const BackwardRoom<WideT<T>>& in, const k
       const W* found = sum + (begin + r) * 2;
       softmaxAgain(in.scores + r * seen, seen, Normaliser<W>{found[0], found[1]});
     }
-    if (ofValue) product(true, false, seen, width, rows, W(1), in.scores, in.gradOut, true, in.gradValue);
+    if (ofValue)
+      product(true, false, seen, width, rows, W(1), in.scores, in.gradOut, true, in.gradValue);
     if (!ofQuery && !ofKey) continue;
     head.load(in.out, out, begin, end);
     slopesOf<W>(in, rows, seen, width);
@@ -274,7 +298,8 @@ void backwardHead(const Head<T>& head, const BackwardRoom<WideT<T>>& in, const k
       product(false, false, rows, features, seen, scale, in.slopes, in.key, false, in.gradQuery);
       head.store(gradients.query, in.gradQuery, begin, end);
     }
-    if (ofKey) product(true, false, seen, features, rows, scale, in.slopes, in.query, true, in.gradKey);
+    if (ofKey)
+      product(true, false, seen, features, rows, scale, in.slopes, in.query, true, in.gradKey);
   }
   if (ofKey) head.store(gradients.key, in.gradKey, 0, keys);
   if (ofValue) head.store(gradients.value, in.gradValue, 0, keys);
@@ -289,7 +314,8 @@ std::int64_t workersOf(const View& query) {
 template <template <class> class Room>
 std::size_t roomBytes(const View& query, const Sizes& sizes) {
   std::size_t bytes = 0;
-  cpu::dispatchFloating(query.dtype, [&](auto tag) { bytes = Room<WideT<decltype(tag)>>::bytes(sizes); });
+  cpu::dispatchFloating(query.dtype,
+                        [&](auto tag) { bytes = Room<WideT<decltype(tag)>>::bytes(sizes); });
   return bytes * static_cast<std::size_t>(workersOf(query));
 }
 
@@ -300,7 +326,8 @@ void forHeads(const View& query, const Sizes& sizes, const View& workspace, cons
   const std::int64_t all = query.shape[0] * heads;
   const std::int64_t workers = workersOf(query);
   const auto each = static_cast<std::int64_t>(Room<WideT<T>>::bytes(sizes));
-  if (workers > 0 && workspace.shape.numel() < workers * each) throw Error("the workspace of attention is too small");
+  if (workers > 0 && workspace.shape.numel() < workers * each)
+    throw Error("the workspace of attention is too small");
   parallelFor(workers, 1, [&](std::int64_t first, std::int64_t past) {
     for (std::int64_t worker = first; worker < past; ++worker) {
       Carving carving(static_cast<std::byte*>(workspace.data) + worker * each);
@@ -317,30 +344,35 @@ std::size_t kernel::attentionWorkspace(const View& query, const View& key, const
   return roomBytes<ForwardRoom>(query, {query, key, value.shape[3]});
 }
 
-std::size_t kernel::attentionGradWorkspace(const View& gradOut, const View& query, const View& key) {
+std::size_t kernel::attentionGradWorkspace(const View& gradOut, const View& query,
+                                           const View& key) {
   return roomBytes<BackwardRoom>(query, {query, key, gradOut.shape[3]});
 }
 
-void kernel::attention(const View& out, const View& sums, const View& query, const View& key, const View& value,
-                       const View& mask, const AttentionArguments& arguments, const View& workspace) {
+void kernel::attention(const View& out, const View& sums, const View& query, const View& key,
+                       const View& value, const View& mask, const AttentionArguments& arguments,
+                       const View& workspace) {
   cpu::dispatchFloating(query.dtype, [&](auto tag) {
     using T = decltype(tag);
     forHeads<T, ForwardRoom>(query, {query, key, value.shape[3]}, workspace,
                              [&](const Head<T>& head, const ForwardRoom<WideT<T>>& room) {
-                               forwardHead<T>(head, room, out, sums, query, key, value, mask, arguments);
+                               forwardHead<T>(head, room, out, sums, query, key, value, mask,
+                                              arguments);
                              });
   });
 }
 
-void kernel::attentionGrad(const AttentionGradients& gradients, const View& gradOut, const View& out, const View& sums,
-                           const View& query, const View& key, const View& value, const View& mask,
-                           const AttentionArguments& arguments, const View& workspace) {
+void kernel::attentionGrad(const AttentionGradients& gradients, const View& gradOut,
+                           const View& out, const View& sums, const View& query, const View& key,
+                           const View& value, const View& mask, const AttentionArguments& arguments,
+                           const View& workspace) {
   cpu::dispatchFloating(query.dtype, [&](auto tag) {
     using T = decltype(tag);
-    forHeads<T, BackwardRoom>(
-        query, {query, key, gradOut.shape[3]}, workspace, [&](const Head<T>& head, const BackwardRoom<WideT<T>>& room) {
-          backwardHead<T>(head, room, gradients, gradOut, out, sums, query, key, value, mask, arguments);
-        });
+    forHeads<T, BackwardRoom>(query, {query, key, gradOut.shape[3]}, workspace,
+                              [&](const Head<T>& head, const BackwardRoom<WideT<T>>& room) {
+                                backwardHead<T>(head, room, gradients, gradOut, out, sums, query,
+                                                key, value, mask, arguments);
+                              });
   });
 }
 

@@ -26,10 +26,13 @@ void kernel::binary(Binary op, const View& out, const View& a, const View& b, do
   sameShape(op, out, cpu::stretched(a, out.shape), cpu::stretched(b, out.shape), alpha);
 }
 
-void kernel::binaryRow(Binary op, DType dtype, void* out, void* a, void* b, std::int64_t count, double alpha) {
-  if (count <= kSmallRow && isArithmetic(op, dtype)) return cpu::arithmetic(op, dtype, {out, a, b, count}, alpha);
+void kernel::binaryRow(Binary op, DType dtype, void* out, void* a, void* b, std::int64_t count,
+                       double alpha) {
+  if (count <= kSmallRow && isArithmetic(op, dtype))
+    return cpu::arithmetic(op, dtype, {out, a, b, count}, alpha);
   const auto rowOf = [count](void* data, DType type) { return View{data, {count}, {1}, type}; };
-  sameShape(op, rowOf(out, isComparison(op) ? DType::Bool : dtype), rowOf(a, dtype), rowOf(b, dtype), alpha);
+  sameShape(op, rowOf(out, isComparison(op) ? DType::Bool : dtype), rowOf(a, dtype),
+            rowOf(b, dtype), alpha);
 }
 
 void kernel::where(const View& out, const View& condition, const View& a, const View& b) {

@@ -20,10 +20,11 @@ void arithmeticOf(kernel::Binary op, DType dtype, const Operands& of, double alp
   using enum kernel::Binary;
   const auto run = [&](auto f) {
     if (of.out != nullptr) return zip<T, T>(*of.out, *of.a, *of.b, f);
-    zipRow(static_cast<T*>(of.row.out), static_cast<const T*>(of.row.a), static_cast<const T*>(of.row.b), of.row.count,
-           f);
+    zipRow(static_cast<T*>(of.row.out), static_cast<const T*>(of.row.a),
+           static_cast<const T*>(of.row.b), of.row.count, f);
   };
-  const W s = std::is_integral_v<W> ? static_cast<W>(static_cast<std::int64_t>(alpha)) : static_cast<W>(alpha);
+  const W s = std::is_integral_v<W> ? static_cast<W>(static_cast<std::int64_t>(alpha))
+                                    : static_cast<W>(alpha);
   switch (op) {
     case Add:
       if (alpha == 1) return run([](W x, W y) { return W(wrapping(x) + wrapping(y)); });
@@ -36,7 +37,8 @@ void arithmeticOf(kernel::Binary op, DType dtype, const Operands& of, double alp
       if constexpr (std::is_floating_point_v<W>) return run([](W x, W y) { return W(x / y); });
       break;
     case Pow:
-      if constexpr (kIsWhole<W>) return run([](W x, W y) { return integerPower(x, static_cast<std::int64_t>(y)); });
+      if constexpr (kIsWhole<W>)
+        return run([](W x, W y) { return integerPower(x, static_cast<std::int64_t>(y)); });
       break;
     case Maximum:
       return run([](W x, W y) { return x > y || x != x ? x : y; });

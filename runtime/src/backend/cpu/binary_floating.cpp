@@ -30,7 +30,8 @@ void floating(kernel::Binary op, const View& out, const View& a, const View& b, 
       return zip<T, T>(out, a, b, [](W g, W x) {
         const W k = W(0.79788456080286535588);
         const W t = std::tanh(k * (x + W(0.044715) * x * x * x));
-        return g * (W(0.5) * (W(1) + t) + W(0.5) * x * (W(1) - t * t) * k * (W(1) + W(3 * 0.044715) * x * x));
+        return g * (W(0.5) * (W(1) + t) +
+                    W(0.5) * x * (W(1) - t * t) * k * (W(1) + W(3 * 0.044715) * x * x));
       });
     case SiluGrad:
       return zip<T, T>(out, a, b, [](W g, W x) {
@@ -46,7 +47,8 @@ void floating(kernel::Binary op, const View& out, const View& a, const View& b, 
 
 }  // namespace
 
-void floatingBinary(kernel::Binary op, const View& out, const View& a, const View& b, double alpha) {
+void floatingBinary(kernel::Binary op, const View& out, const View& a, const View& b,
+                    double alpha) {
   dispatchFloating(a.dtype, [&](auto tag) { floating<decltype(tag)>(op, out, a, b, alpha); });
 }
 

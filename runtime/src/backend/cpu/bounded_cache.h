@@ -9,9 +9,9 @@
 
 namespace lacuna::rt::cpu {
 
-/// The values made for the last `most` keys or so: one not asked for while half of that many others came is dropped. A
-/// find of a value that is used all the time is one lookup in a hash map. A value stays where it is until it is
-/// dropped, which one found since was not.
+/// The values made for the last `most` keys or so: one not asked for while half of that many others
+/// came is dropped. A find of a value that is used all the time is one lookup in a hash map. A
+/// value stays where it is until it is dropped, which one found since was not.
 template <class Value>
 class BoundedCache {
  public:
@@ -43,8 +43,8 @@ class BoundedCache {
   std::unordered_map<std::string, Value> young_, old_;
 };
 
-/// Limit for each kind of plan, which takes some 50 KiB with its code. Networks have some hundred shapes; inputs whose
-/// sizes never repeat would fill the memory.
+/// Limit for each kind of plan, which takes some 50 KiB with its code. Networks have some hundred
+/// shapes; inputs whose sizes never repeat would fill the memory.
 inline constexpr std::size_t kMostPlans = 1024;
 
 }  // namespace lacuna::rt::cpu

@@ -16,21 +16,24 @@ namespace {
 constexpr const char* kVariable = "LACUNA_BACKEND";
 
 void reportChoice(Backend backend) {
-  instrument::reportKnob(instrument::OwnKnob::Backend, backend == Backend::Reference ? "reference" : "tuned");
+  instrument::reportKnob(instrument::OwnKnob::Backend,
+                         backend == Backend::Reference ? "reference" : "tuned");
 }
 
 Backend fromEnvironment() {
   const char* text = std::getenv(kVariable);
   if (text == nullptr || *text == '\0') return Backend::Tuned;
   const std::string value = text;
-  if (value != "tuned" && value != "reference") fail(kVariable, "'" + value + "' is neither tuned nor reference");
+  if (value != "tuned" && value != "reference")
+    fail(kVariable, "'" + value + "' is neither tuned nor reference");
   const Backend backend = value == "reference" ? Backend::Reference : Backend::Tuned;
   reportChoice(backend);
   return backend;
 }
 
 constexpr int kUnknown = -1;
-/// kUnknown until somebody asks. Not a static of a function: a fork could catch another thread inside its guard.
+/// kUnknown until somebody asks. Not a static of a function: a fork could catch another thread
+/// inside its guard.
 std::atomic<int> gBackend{kUnknown};
 
 }  // namespace

@@ -18,10 +18,11 @@ void withType(DType type, const F& f) {
   return type == DType::F32 ? f(float{}) : f(double{});
 }
 
-/// Calls body(n, output channel, input channel, channel within its group, oh, ow, h, w, kh, kw) for every product.
+/// Calls body(n, output channel, input channel, channel within its group, oh, ow, h, w, kh, kw) for
+/// every product.
 template <class Body>
-void forEachProduct(const View& x, const View& y, const View& weight, const kernel::ConvArguments& a,
-                    const Body& body) {
+void forEachProduct(const View& x, const View& y, const View& weight,
+                    const kernel::ConvArguments& a, const Body& body) {
   const std::int64_t outputs = weight.shape[0] / a.groups;
   const std::int64_t inputs = weight.shape[1];
   for (std::int64_t n = 0; n < y.shape[0]; ++n)
@@ -33,7 +34,8 @@ void forEachProduct(const View& x, const View& y, const View& weight, const kern
               const std::int64_t h = oh * a.stride[0] - a.padding[0] + kh * a.dilation[0];
               const std::int64_t w = ow * a.stride[1] - a.padding[1] + kw * a.dilation[1];
               if (h < 0 || h >= x.shape[2] || w < 0 || w >= x.shape[3]) continue;
-              for (std::int64_t i = 0; i < inputs; ++i) body(n, co, co / outputs * inputs + i, i, oh, ow, h, w, kh, kw);
+              for (std::int64_t i = 0; i < inputs; ++i)
+                body(n, co, co / outputs * inputs + i, i, oh, ow, h, w, kh, kw);
             }
 }
 
@@ -44,10 +46,11 @@ void referenceConvForward(const View& y, const View& x, const View& weight, cons
   kernel::fill(y, 0);
   withType(x.dtype, [&](auto tag) {
     using T = decltype(tag);
-    forEachProduct(x, y, weight, arguments,
-                   [&](auto n, auto co, auto ci, auto i, auto oh, auto ow, auto h, auto w, auto kh, auto kw) {
-                     at<T>(y, n, co, oh, ow) += at<T>(x, n, ci, h, w) * at<T>(weight, co, i, kh, kw);
-                   });
+    forEachProduct(
+        x, y, weight, arguments,
+        [&](auto n, auto co, auto ci, auto i, auto oh, auto ow, auto h, auto w, auto kh, auto kw) {
+          at<T>(y, n, co, oh, ow) += at<T>(x, n, ci, h, w) * at<T>(weight, co, i, kh, kw);
+        });
   });
   if (bias.data == nullptr) return;
   View channel = bias;
@@ -61,22 +64,24 @@ void referenceConvBackwardData(const View& gradX, const View& gradY, const View&
   kernel::fill(gradX, 0);
   withType(gradX.dtype, [&](auto tag) {
     using T = decltype(tag);
-    forEachProduct(gradX, gradY, weight, arguments,
-                   [&](auto n, auto co, auto ci, auto i, auto oh, auto ow, auto h, auto w, auto kh, auto kw) {
-                     at<T>(gradX, n, ci, h, w) += at<T>(gradY, n, co, oh, ow) * at<T>(weight, co, i, kh, kw);
-                   });
+    forEachProduct(
+        gradX, gradY, weight, arguments,
+        [&](auto n, auto co, auto ci, auto i, auto oh, auto ow, auto h, auto w, auto kh, auto kw) {
+          at<T>(gradX, n, ci, h, w) += at<T>(gradY, n, co, oh, ow) * at<T>(weight, co, i, kh, kw);
+        });
   });
 }
 
-void referenceConvBackwardWeights(const View& gradWeight, const View& gradBias, const View& x, const View& gradY,
-                                  const kernel::ConvArguments& arguments) {
+void referenceConvBackwardWeights(const View& gradWeight, const View& gradBias, const View& x,
+                                  const View& gradY, const kernel::ConvArguments& arguments) {
   kernel::fill(gradWeight, 0);
   withType(x.dtype, [&](auto tag) {
     using T = decltype(tag);
-    forEachProduct(x, gradY, gradWeight, arguments,
-                   [&](auto n, auto co, auto ci, auto i, auto oh, auto ow, auto h, auto w, auto kh, auto kw) {
-                     at<T>(gradWeight, co, i, kh, kw) += at<T>(gradY, n, co, oh, ow) * at<T>(x, n, ci, h, w);
-                   });
+    forEachProduct(
+        x, gradY, gradWeight, arguments,
+        [&](auto n, auto co, auto ci, auto i, auto oh, auto ow, auto h, auto w, auto kh, auto kw) {
+          at<T>(gradWeight, co, i, kh, kw) += at<T>(gradY, n, co, oh, ow) * at<T>(x, n, ci, h, w);
+        });
   });
   if (gradBias.data == nullptr) return;
   View out = gradBias;

@@ -13,7 +13,8 @@ namespace {
 
 template <class O, class I>
 LACUNA_RT_EVERY_WIDTH void copyRow(O* to, const I* from, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) to[i] = O(converted<WideT<O>>(static_cast<WideT<I>>(from[i])));
+  for (std::int64_t i = 0; i < n; ++i)
+    to[i] = O(converted<WideT<O>>(static_cast<WideT<I>>(from[i])));
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include "backend/cpu/loops.h"
 
-/// Loops of the elementwise operators. The operators are spread over several files, by family, because each combination
-/// of operator and type is a loop to compile.
+/// Loops of the elementwise operators. The operators are spread over several files, by family,
+/// because each combination of operator and type is a loop to compile.
 namespace lacuna::rt::cpu {
 
 /// Operands that are one short row of memory each.
@@ -75,9 +75,13 @@ template <class T>
 T integerPower(T base, std::int64_t exponent) {
   static_assert(kIsWhole<T>);
   using U = std::make_unsigned_t<T>;
-  if (exponent < 0) return base == T(1) || (base == T(-1) && exponent % 2 == 0) ? T(1) : base == T(-1) ? T(-1) : T(0);
+  if (exponent < 0)
+    return base == T(1) || (base == T(-1) && exponent % 2 == 0) ? T(1)
+           : base == T(-1)                                      ? T(-1)
+                                                                : T(0);
   std::uint64_t result = 1;
-  for (std::uint64_t square = static_cast<U>(base); exponent != 0; exponent >>= 1, square *= square) {
+  for (std::uint64_t square = static_cast<U>(base); exponent != 0;
+       exponent >>= 1, square *= square) {
     if ((exponent & 1) != 0) result *= square;
   }
   return static_cast<T>(result);

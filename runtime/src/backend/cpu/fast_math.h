@@ -7,14 +7,15 @@
 #include <cmath>
 #include <cstdint>
 
-/// Functions without branches or calls, which the compiler can vectorise, for f32; f64 takes the library's. NaN,
-/// infinities, overflow and subnormal results are as in the library.
+/// Functions without branches or calls, which the compiler can vectorise, for f32; f64 takes the
+/// library's. NaN, infinities, overflow and subnormal results are as in the library.
 namespace lacuna::rt::cpu {
 
 /// Relative error below 2e-7 wherever the result is a normal number.
 [[gnu::always_inline]] inline float fastExp(float x) {
   constexpr float kLog2e = 1.44269504088896341F;
-  constexpr float kRound = 12582912.0F;  // 1.5 · 2^23: adding it leaves the rounded integer in the low bits
+  constexpr float kRound =
+      12582912.0F;  // 1.5 · 2^23: adding it leaves the rounded integer in the low bits
   const float clamped = std::min(std::max(x, -104.0F), 89.0F);
   const float shifted = clamped * kLog2e + kRound;
   const float n = shifted - kRound;
@@ -28,9 +29,11 @@ namespace lacuna::rt::cpu {
   p = p * r + 0.5F;
   p = p * r * r + r + 1.0F;
   // 2^n as two factors: neither overflows or is subnormal, even where the result is
-  const std::int32_t exponent = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRound);
+  const std::int32_t exponent =
+      std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRound);
   const std::int32_t half = exponent >> 1;
-  return p * std::bit_cast<float>((half + 127) << 23) * std::bit_cast<float>((exponent - half + 127) << 23);
+  return p * std::bit_cast<float>((half + 127) << 23) *
+         std::bit_cast<float>((exponent - half + 127) << 23);
 }
 inline double fastExp(double x) {
   return std::exp(x);

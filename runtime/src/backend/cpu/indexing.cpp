@@ -12,8 +12,8 @@ namespace {
 
 std::int64_t checkedIndex(std::int64_t index, int dim, const Shape& shape) {
   if (index < 0 || index >= shape[dim]) [[unlikely]] {
-    throw Error("index " + std::to_string(index) + " is outside dimension " + std::to_string(dim) + " of " +
-                shape.toString());
+    throw Error("index " + std::to_string(index) + " is outside dimension " + std::to_string(dim) +
+                " of " + shape.toString());
   }
   return index;
 }
@@ -22,9 +22,11 @@ struct Range {
   std::int64_t begin, end;
 };
 
-/// Calls visit(offset in `indexed`, offset in `plain`) for elements of `index`'s shape: gather and its relatives.
+/// Calls visit(offset in `indexed`, offset in `plain`) for elements of `index`'s shape: gather and
+/// its relatives.
 template <class Visit>
-void eachIndexed(Range range, const View& index, const View& indexed, const View& plain, int dim, const Visit& visit) {
+void eachIndexed(Range range, const View& index, const View& indexed, const View& plain, int dim,
+                 const Visit& visit) {
   const int rank = index.shape.rank();
   const auto* at = static_cast<const std::int64_t*>(index.data);
   for (std::int64_t i = range.begin; i < range.end; ++i) {
@@ -69,12 +71,14 @@ void kernel::indexSelect(const View& out, const View& x, const View& index, int 
   const std::int64_t count = index.shape.numel();
   const std::size_t bytes = static_cast<std::size_t>(panels.inner) * itemSize(x.dtype);
   for (std::int64_t i = 0; i < count; ++i) checkedIndex(at[i], dim, x.shape);
-  const std::int64_t grain = std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, panels.inner));
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, panels.inner));
   parallelFor(panels.outer * count, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t from = i / count * x.shape[dim] + at[i % count];
       std::memcpy(static_cast<std::byte*>(out.data) + static_cast<std::size_t>(i) * bytes,
-                  static_cast<const std::byte*>(x.data) + static_cast<std::size_t>(from) * bytes, bytes);
+                  static_cast<const std::byte*>(x.data) + static_cast<std::size_t>(from) * bytes,
+                  bytes);
     }
   });
 }
@@ -89,7 +93,8 @@ void kernel::indexAdd(const View& out, const View& index, const View& values, in
     using T = decltype(tag);
     parallelFor(panels.inner, 32, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = 0; i < panels.outer * count; ++i) {
-        T* to = static_cast<T*>(out.data) + (i / count * out.shape[dim] + at[i % count]) * panels.inner;
+        T* to =
+            static_cast<T*>(out.data) + (i / count * out.shape[dim] + at[i % count]) * panels.inner;
         const T* from = static_cast<const T*>(values.data) + i * panels.inner;
         for (std::int64_t c = begin; c < end; ++c) to[c] = added(to[c], from[c]);
       }
@@ -112,19 +117,21 @@ void kernel::gather(const View& out, const View& x, const View& index, int dim) 
 void kernel::scatterAdd(const View& out, const View& index, const View& values, int dim) {
   cpu::dispatch(out.dtype, [&](auto tag) {
     using T = decltype(tag);
-    eachIndexed({0, index.shape.numel()}, index, out, values, dim, [&](std::int64_t to, std::int64_t from) {
-      T& sum = static_cast<T*>(out.data)[to];
-      sum = added(sum, static_cast<const T*>(values.data)[from]);
-    });
+    eachIndexed({0, index.shape.numel()}, index, out, values, dim,
+                [&](std::int64_t to, std::int64_t from) {
+                  T& sum = static_cast<T*>(out.data)[to];
+                  sum = added(sum, static_cast<const T*>(values.data)[from]);
+                });
   });
 }
 
 void kernel::scatter(const View& out, const View& index, const View& values, int dim) {
   cpu::dispatch(out.dtype, [&](auto tag) {
     using T = decltype(tag);
-    eachIndexed({0, index.shape.numel()}, index, out, values, dim, [&](std::int64_t to, std::int64_t from) {
-      static_cast<T*>(out.data)[to] = static_cast<const T*>(values.data)[from];
-    });
+    eachIndexed({0, index.shape.numel()}, index, out, values, dim,
+                [&](std::int64_t to, std::int64_t from) {
+                  static_cast<T*>(out.data)[to] = static_cast<const T*>(values.data)[from];
+                });
   });
 }
 

@@ -6,8 +6,9 @@
 #include "backend/cpu/loops.h"
 #include "backend/nn_kernels.h"
 
-/// Rows are normalised one by one; of pictures with their channels last, some groups of channels at a time. Sums are
-/// cut into pieces of a fixed size and added up in their order, so that they are the same for every number of threads.
+/// Rows are normalised one by one; of pictures with their channels last, some groups of channels at
+/// a time. Sums are cut into pieces of a fixed size and added up in their order, so that they are
+/// the same for every number of threads.
 namespace lacuna::rt {
 
 using cpu::WideT;
@@ -32,17 +33,21 @@ struct Affine {
   const W* weight;
   const W* bias;
   const NormRows& at;
-  [[nodiscard]] std::int64_t first(std::int64_t row) const { return row % at.groups * (at.width / at.inner); }
+  [[nodiscard]] std::int64_t first(std::int64_t row) const {
+    return row % at.groups * (at.width / at.inner);
+  }
 };
 
 template <class T>
-void normRow(T* y, const T* x, std::int64_t row, WideT<T> mean, WideT<T> rstd, const Affine<WideT<T>>& affine) {
+void normRow(T* y, const T* x, std::int64_t row, WideT<T> mean, WideT<T> rstd,
+             const Affine<WideT<T>>& affine) {
   using W = WideT<T>;
   const NormRows& at = affine.at;
   const W* weight = affine.weight != nullptr ? affine.weight + affine.first(row) : nullptr;
   const W* bias = affine.bias != nullptr ? affine.bias + affine.first(row) : nullptr;
   if (at.inner == 1 && weight != nullptr && bias != nullptr) {
-    for (std::int64_t i = 0; i < at.width; ++i) y[i] = T((static_cast<W>(x[i]) - mean) * rstd * weight[i] + bias[i]);
+    for (std::int64_t i = 0; i < at.width; ++i)
+      y[i] = T((static_cast<W>(x[i]) - mean) * rstd * weight[i] + bias[i]);
     return;
   }
   for (std::int64_t c = 0; c < at.width / at.inner; ++c) {
@@ -60,11 +65,12 @@ struct RowMoments {
 };
 
 template <class T>
-LACUNA_RT_EVERY_WIDTH RowMoments<WideT<T>> forwardRow(T* y, const T* x, std::int64_t row, Affine<WideT<T>> affine,
-                                                      WideT<T> epsilon) {
+LACUNA_RT_EVERY_WIDTH RowMoments<WideT<T>> forwardRow(T* y, const T* x, std::int64_t row,
+                                                      Affine<WideT<T>> affine, WideT<T> epsilon) {
   using W = WideT<T>;
   const std::int64_t width = affine.at.width;
-  const W mean = cpu::sumLanes<W>(width, [x](std::int64_t i) { return static_cast<W>(x[i]); }) / static_cast<W>(width);
+  const W mean = cpu::sumLanes<W>(width, [x](std::int64_t i) { return static_cast<W>(x[i]); }) /
+                 static_cast<W>(width);
   const W squares = cpu::sumLanes<W>(width, [x, mean](std::int64_t i) {
     const W d = static_cast<W>(x[i]) - mean;
     return d * d;
@@ -75,15 +81,15 @@ LACUNA_RT_EVERY_WIDTH RowMoments<WideT<T>> forwardRow(T* y, const T* x, std::int
 }
 
 template <class T>
-void forward(const View& y, const View& mean, const View& rstd, const View& x, const View& weight, const View& bias,
-             const NormRows& at, double epsilon) {
+void forward(const View& y, const View& mean, const View& rstd, const View& x, const View& weight,
+             const View& bias, const NormRows& at, double epsilon) {
   using W = WideT<T>;
   const Affine<W> affine{valuesOf<W>(weight), valuesOf<W>(bias), at};
   parallelFor(at.rows, rowGrain(at), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
-      const RowMoments<W> found =
-          forwardRow(static_cast<T*>(y.data) + r * at.width, static_cast<const T*>(x.data) + r * at.width, r, affine,
-                     static_cast<W>(epsilon));
+      const RowMoments<W> found = forwardRow(static_cast<T*>(y.data) + r * at.width,
+                                             static_cast<const T*>(x.data) + r * at.width, r,
+                                             affine, static_cast<W>(epsilon));
       static_cast<W*>(mean.data)[r] = found.mean;
       static_cast<W*>(rstd.data)[r] = found.rstd;
     }
@@ -107,24 +113,26 @@ LACUNA_RT_EVERY_WIDTH void gradRow(T* to, const T* g, const T* x, WideT<T>* own,
   const auto count = static_cast<W>(at.width);
   const W middle = found.mean;
   const W sum = cpu::sumLanes<W>(at.width, [own](std::int64_t i) { return own[i]; }) / count;
-  const W product =
-      cpu::sumLanes<W>(at.width,
-                       [own, x, middle](std::int64_t i) { return own[i] * (static_cast<W>(x[i]) - middle); }) /
-      count;
+  const W product = cpu::sumLanes<W>(at.width,
+                                     [own, x, middle](std::int64_t i) {
+                                       return own[i] * (static_cast<W>(x[i]) - middle);
+                                     }) /
+                    count;
   const W slope = product * found.rstd * found.rstd;
   for (std::int64_t i = 0; i < at.width; ++i)
     to[i] = T(found.rstd * (own[i] - sum - (static_cast<W>(x[i]) - middle) * slope));
 }
 
 template <class T>
-void gradInput(const View& gradX, const View& gradY, const View& x, const View& mean, const View& rstd,
-               const View& weight, const NormRows& at) {
+void gradInput(const View& gradX, const View& gradY, const View& x, const View& mean,
+               const View& rstd, const View& weight, const NormRows& at) {
   using W = WideT<T>;
   const Affine<W> affine{valuesOf<W>(weight), nullptr, at};
   parallelFor(at.rows, rowGrain(at), [&](std::int64_t begin, std::int64_t end) {
     std::vector<W> own(static_cast<std::size_t>(at.width));
     for (std::int64_t r = begin; r < end; ++r) {
-      gradRow(static_cast<T*>(gradX.data) + r * at.width, static_cast<const T*>(gradY.data) + r * at.width,
+      gradRow(static_cast<T*>(gradX.data) + r * at.width,
+              static_cast<const T*>(gradY.data) + r * at.width,
               static_cast<const T*>(x.data) + r * at.width, own.data(), r,
               RowMoments<W>{valuesOf<W>(mean)[r], valuesOf<W>(rstd)[r]}, affine);
     }
@@ -133,8 +141,9 @@ void gradInput(const View& gradX, const View& gradY, const View& x, const View& 
 
 /// Adds a row's share of the gradients of weight and bias.
 template <class T>
-LACUNA_RT_EVERY_WIDTH void addRow(WideT<T>* __restrict gradWeight, WideT<T>* __restrict gradBias, const T* g,
-                                  const T* x, WideT<T> mean, WideT<T> rstd, NormRows at) {
+LACUNA_RT_EVERY_WIDTH void addRow(WideT<T>* __restrict gradWeight, WideT<T>* __restrict gradBias,
+                                  const T* g, const T* x, WideT<T> mean, WideT<T> rstd,
+                                  NormRows at) {
   using W = WideT<T>;
   if (at.inner == 1) {
     for (std::int64_t i = 0; i < at.width; ++i) {
@@ -147,7 +156,8 @@ LACUNA_RT_EVERY_WIDTH void addRow(WideT<T>* __restrict gradWeight, WideT<T>* __r
   for (std::int64_t c = 0; c < at.width / at.inner; ++c) {
     const T* own = g + c * at.inner;
     const T* from = x + c * at.inner;
-    gradBias[c] += cpu::sumLanes<W>(at.inner, [&](std::int64_t i) { return static_cast<W>(own[i]); });
+    gradBias[c] +=
+        cpu::sumLanes<W>(at.inner, [&](std::int64_t i) { return static_cast<W>(own[i]); });
     gradWeight[c] += rstd * cpu::sumLanes<W>(at.inner, [&](std::int64_t i) {
                        return static_cast<W>(own[i]) * (static_cast<W>(from[i]) - mean);
                      });
@@ -155,8 +165,8 @@ LACUNA_RT_EVERY_WIDTH void addRow(WideT<T>* __restrict gradWeight, WideT<T>* __r
 }
 
 template <class T>
-void gradAffine(const View& gradWeight, const View& gradBias, const View& gradY, const View& x, const View& mean,
-                const View& rstd, const NormRows& at) {
+void gradAffine(const View& gradWeight, const View& gradBias, const View& gradY, const View& x,
+                const View& mean, const View& rstd, const NormRows& at) {
   using W = WideT<T>;
   const auto channels = static_cast<std::size_t>(at.groups * (at.width / at.inner));
   const std::int64_t pieces = (at.rows + kPieceRows - 1) / kPieceRows;
@@ -164,11 +174,13 @@ void gradAffine(const View& gradWeight, const View& gradBias, const View& gradY,
   parallelFor(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t piece = begin; piece < end; ++piece) {
       W* own = partial.data() + static_cast<std::size_t>(piece) * 2 * channels;
-      for (std::int64_t r = piece * kPieceRows; r < std::min(at.rows, (piece + 1) * kPieceRows); ++r) {
+      for (std::int64_t r = piece * kPieceRows; r < std::min(at.rows, (piece + 1) * kPieceRows);
+           ++r) {
         const std::int64_t first = r % at.groups * (at.width / at.inner);
         addRow(own + first, own + channels + static_cast<std::size_t>(first),
-               static_cast<const T*>(gradY.data) + r * at.width, static_cast<const T*>(x.data) + r * at.width,
-               valuesOf<W>(mean)[r], valuesOf<W>(rstd)[r], at);
+               static_cast<const T*>(gradY.data) + r * at.width,
+               static_cast<const T*>(x.data) + r * at.width, valuesOf<W>(mean)[r],
+               valuesOf<W>(rstd)[r], at);
       }
     }
   });
@@ -202,23 +214,26 @@ struct PictureGroups {
 template <class Body>
 void forPictureGroups(const NormRows& at, const Body& body) {
   const std::int64_t each = at.width / at.inner;
-  const std::int64_t together = std::max<std::int64_t>(1, kChannelsAtOnce / std::max<std::int64_t>(1, each));
+  const std::int64_t together =
+      std::max<std::int64_t>(1, kChannelsAtOnce / std::max<std::int64_t>(1, each));
   const std::int64_t pieces = (at.groups + together - 1) / together;
-  const std::int64_t grain = std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, at.width * together));
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, at.width * together));
   const std::int64_t channels = at.groups * each;
   parallelFor(at.rows / at.groups * pieces, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t image = i / pieces;
       const std::int64_t group = i % pieces * together;
       const std::int64_t count = std::min(together, at.groups - group) * each;
-      body(PictureGroups{image * at.inner * channels + group * each, channels, group * each, count, each,
-                         image * at.groups + group});
+      body(PictureGroups{image * at.inner * channels + group * each, channels, group * each, count,
+                         each, image * at.groups + group});
     }
   });
 }
 
 template <class W, class F>
-LACUNA_RT_EVERY_WIDTH void addPixels(double* sums, W* piece, std::int64_t pixels, std::int64_t channels, F term) {
+LACUNA_RT_EVERY_WIDTH void addPixels(double* sums, W* piece, std::int64_t pixels,
+                                     std::int64_t channels, F term) {
   for (std::int64_t begin = 0; begin < pixels; begin += kPiecePixels) {
     std::fill(piece, piece + channels, W(0));
     cpu::addRows(piece, std::min(pixels - begin, kPiecePixels), channels,
@@ -237,7 +252,8 @@ std::vector<double> overPixels(std::int64_t pixels, std::int64_t channels, const
 
 /// to[pixel · step + channel] = of(pixel, channel).
 template <class T, class F>
-LACUNA_RT_EVERY_WIDTH void mapPixels(T* to, std::int64_t step, std::int64_t pixels, std::int64_t channels, F of) {
+LACUNA_RT_EVERY_WIDTH void mapPixels(T* to, std::int64_t step, std::int64_t pixels,
+                                     std::int64_t channels, F of) {
   for (std::int64_t p = 0; p < pixels; ++p) {
     for (std::int64_t c = 0; c < channels; ++c) to[p * step + c] = T(of(p, c));
   }
@@ -245,51 +261,61 @@ LACUNA_RT_EVERY_WIDTH void mapPixels(T* to, std::int64_t step, std::int64_t pixe
 
 /// For each channel the mean of its group over `width` elements, from the sums of channels.
 template <class W>
-std::vector<W> meansOfGroups(const std::vector<double>& sums, std::int64_t each, std::int64_t width) {
+std::vector<W> meansOfGroups(const std::vector<double>& sums, std::int64_t each,
+                             std::int64_t width) {
   std::vector<W> means(sums.size());
   const auto step = static_cast<std::size_t>(each);
   for (std::size_t first = 0; first < sums.size(); first += step) {
     double sum = 0;
     for (std::size_t c = first; c < first + step; ++c) sum += sums[c];
-    for (std::size_t c = first; c < first + step; ++c) means[c] = static_cast<W>(sum / static_cast<double>(width));
+    for (std::size_t c = first; c < first + step; ++c)
+      means[c] = static_cast<W>(sum / static_cast<double>(width));
   }
   return means;
 }
 
 template <class T>
-void forwardPictures(const View& y, const View& mean, const View& rstd, const View& x, const View& weight,
-                     const View& bias, const NormRows& at, double epsilon) {
+void forwardPictures(const View& y, const View& mean, const View& rstd, const View& x,
+                     const View& weight, const View& bias, const NormRows& at, double epsilon) {
   using W = WideT<T>;
   forPictureGroups(at, [&](const PictureGroups& some) {
     const T* from = static_cast<const T*>(x.data) + some.start;
     const std::int64_t step = some.channels;
-    const auto value = [from, step](std::int64_t p, std::int64_t c) { return static_cast<W>(from[p * step + c]); };
-    const std::vector<W> means = meansOfGroups<W>(overPixels<W>(at.inner, some.count, value), some.each, at.width);
+    const auto value = [from, step](std::int64_t p, std::int64_t c) {
+      return static_cast<W>(from[p * step + c]);
+    };
+    const std::vector<W> means =
+        meansOfGroups<W>(overPixels<W>(at.inner, some.count, value), some.each, at.width);
     const W* middle = means.data();
     const auto square = [value, middle](std::int64_t p, std::int64_t c) {
       const W d = value(p, c) - middle[c];
       return d * d;
     };
-    const std::vector<W> squares = meansOfGroups<W>(overPixels<W>(at.inner, some.count, square), some.each, at.width);
+    const std::vector<W> squares =
+        meansOfGroups<W>(overPixels<W>(at.inner, some.count, square), some.each, at.width);
     std::vector<W> scales(squares.size());
     std::vector<W> shifts(squares.size());
     W* scale = scales.data();
     W* shift = shifts.data();
     for (std::int64_t c = 0; c < some.count; ++c) {
-      const W inverse = W(1) / std::sqrt(squares[static_cast<std::size_t>(c)] + static_cast<W>(epsilon));
+      const W inverse =
+          W(1) / std::sqrt(squares[static_cast<std::size_t>(c)] + static_cast<W>(epsilon));
       static_cast<W*>(mean.data)[some.rowOf(c)] = middle[c];
       static_cast<W*>(rstd.data)[some.rowOf(c)] = inverse;
       scale[c] = weight.data != nullptr ? valuesOf<W>(weight)[some.first + c] * inverse : inverse;
       shift[c] = bias.data != nullptr ? valuesOf<W>(bias)[some.first + c] : W(0);
     }
     mapPixels(static_cast<T*>(y.data) + some.start, step, at.inner, some.count,
-              [=](std::int64_t p, std::int64_t c) { return (value(p, c) - middle[c]) * scale[c] + shift[c]; });
+              [=](std::int64_t p, std::int64_t c) {
+                return (value(p, c) - middle[c]) * scale[c] + shift[c];
+              });
   });
 }
 
 /// The sum over pictures of each channel's share.
 template <class W>
-void addPictures(const View& to, const std::vector<double>& shares, std::size_t channels, std::size_t offset) {
+void addPictures(const View& to, const std::vector<double>& shares, std::size_t channels,
+                 std::size_t offset) {
   for (std::size_t c = 0; c < channels; ++c) {
     double sum = 0;
     for (std::size_t i = offset + c; i < shares.size(); i += 2 * channels) sum += shares[i];
@@ -298,11 +324,13 @@ void addPictures(const View& to, const std::vector<double>& shares, std::size_t 
 }
 
 template <class T>
-void gradPictures(const View& gradX, const View& gradWeight, const View& gradBias, const View& gradY, const View& x,
-                  const View& mean, const View& rstd, const View& weight, const NormRows& at) {
+void gradPictures(const View& gradX, const View& gradWeight, const View& gradBias,
+                  const View& gradY, const View& x, const View& mean, const View& rstd,
+                  const View& weight, const NormRows& at) {
   using W = WideT<T>;
   const std::int64_t channels = at.groups * (at.width / at.inner);
-  std::vector<double> shares(static_cast<std::size_t>(at.rows / at.groups * 2 * channels));  // of weights, of biases
+  std::vector<double> shares(
+      static_cast<std::size_t>(at.rows / at.groups * 2 * channels));  // of weights, of biases
   forPictureGroups(at, [&](const PictureGroups& some) {
     const T* from = static_cast<const T*>(x.data) + some.start;
     const T* slope = static_cast<const T*>(gradY.data) + some.start;
@@ -319,10 +347,13 @@ void gradPictures(const View& gradX, const View& gradWeight, const View& gradBia
     const auto centred = [from, step, middle](std::int64_t p, std::int64_t c) {
       return static_cast<W>(from[p * step + c]) - middle[c];
     };
-    const auto given = [slope, step](std::int64_t p, std::int64_t c) { return static_cast<W>(slope[p * step + c]); };
+    const auto given = [slope, step](std::int64_t p, std::int64_t c) {
+      return static_cast<W>(slope[p * step + c]);
+    };
     std::vector<double> sums = overPixels<W>(at.inner, some.count, given);
     std::vector<double> products = overPixels<W>(
-        at.inner, some.count, [given, centred](std::int64_t p, std::int64_t c) { return given(p, c) * centred(p, c); });
+        at.inner, some.count,
+        [given, centred](std::int64_t p, std::int64_t c) { return given(p, c) * centred(p, c); });
     double* own = shares.data() + some.row / at.groups * 2 * channels + some.first;
     for (std::int64_t c = 0; c < some.count; ++c) {
       const auto i = static_cast<std::size_t>(c);
@@ -344,13 +375,14 @@ void gradPictures(const View& gradX, const View& gradWeight, const View& gradBia
   });
   if (gradWeight.data == nullptr) return;
   addPictures<W>(gradWeight, shares, static_cast<std::size_t>(channels), 0);
-  addPictures<W>(gradBias, shares, static_cast<std::size_t>(channels), static_cast<std::size_t>(channels));
+  addPictures<W>(gradBias, shares, static_cast<std::size_t>(channels),
+                 static_cast<std::size_t>(channels));
 }
 
 }  // namespace
 
-void kernel::layerNorm(const View& y, const View& mean, const View& rstd, const View& x, const View& weight,
-                       const View& bias, const NormRows& rows, double epsilon) {
+void kernel::layerNorm(const View& y, const View& mean, const View& rstd, const View& x,
+                       const View& weight, const View& bias, const NormRows& rows, double epsilon) {
   cpu::dispatchFloating(x.dtype, [&](auto tag) {
     using T = decltype(tag);
     if (rows.channelsLast) return forwardPictures<T>(y, mean, rstd, x, weight, bias, rows, epsilon);
@@ -358,12 +390,13 @@ void kernel::layerNorm(const View& y, const View& mean, const View& rstd, const 
   });
 }
 
-void kernel::layerNormGrad(const View& gradX, const View& gradWeight, const View& gradBias, const View& gradY,
-                           const View& x, const View& mean, const View& rstd, const View& weight,
-                           const NormRows& rows) {
+void kernel::layerNormGrad(const View& gradX, const View& gradWeight, const View& gradBias,
+                           const View& gradY, const View& x, const View& mean, const View& rstd,
+                           const View& weight, const NormRows& rows) {
   cpu::dispatchFloating(x.dtype, [&](auto tag) {
     using T = decltype(tag);
-    if (rows.channelsLast) return gradPictures<T>(gradX, gradWeight, gradBias, gradY, x, mean, rstd, weight, rows);
+    if (rows.channelsLast)
+      return gradPictures<T>(gradX, gradWeight, gradBias, gradY, x, mean, rstd, weight, rows);
     // The affine gradients first: gradX may lie where gradY does.
     if (gradWeight.data != nullptr) gradAffine<T>(gradWeight, gradBias, gradY, x, mean, rstd, rows);
     if (gradX.data != nullptr) gradInput<T>(gradX, gradY, x, mean, rstd, weight, rows);

@@ -10,12 +10,14 @@
 #include "backend/backend.h"
 #include "backend/cpu/parallel.h"
 
-/// Loops over strided operands: dimensions that lie together are joined, the innermost runs in one call.
+/// Loops over strided operands: dimensions that lie together are joined, the innermost runs in one
+/// call.
 namespace lacuna::rt::cpu {
 
-/// In front of a function that is a loop over values. The function is compiled for the vectors of the usual processors,
-/// with all that it calls, and the program's start picks one. Kernels are compiled without contraction, so all of them
-/// give the same numbers. Inlined at its callers it would be compiled once more for each, and for one width alone.
+/// In front of a function that is a loop over values. The function is compiled for the vectors of
+/// the usual processors, with all that it calls, and the program's start picks one. Kernels are
+/// compiled without contraction, so all of them give the same numbers. Inlined at its callers it
+/// would be compiled once more for each, and for one width alone.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && __GNUC__ >= 12 && \
     !defined(LACUNA_RT_ONE_WIDTH)
 #define LACUNA_RT_EVERY_WIDTH \
@@ -26,8 +28,8 @@ namespace lacuna::rt::cpu {
 
 inline constexpr std::int64_t kGrain = 16384;
 
-/// Number of values that are added up or compared side by side in a row: each step of one sum would wait for the one
-/// before. As many on every processor, so that all give the same numbers.
+/// Number of values that are added up or compared side by side in a row: each step of one sum would
+/// wait for the one before. As many on every processor, so that all give the same numbers.
 inline constexpr std::int64_t kLanes = 16;
 
 /// step(… step(start, at(0)) …, at(count - 1)), lane by lane and then lane after lane.
@@ -53,7 +55,8 @@ template <class W, class At>
 W sumLanes(std::int64_t count, const At& at) {
   return foldLanes(count, W(0), at, [](W a, W b) { return a + b; });
 }
-/// sums[c] += at(r, c), one row after the other; four at a time, so that the sums are read and written less often.
+/// sums[c] += at(r, c), one row after the other; four at a time, so that the sums are read and
+/// written less often.
 template <class A, class At>
 void addRows(A* __restrict sums, std::int64_t rows, std::int64_t columns, const At& at) {
   std::int64_t r = 0;
@@ -68,7 +71,8 @@ void addRows(A* __restrict sums, std::int64_t rows, std::int64_t columns, const 
 /// NaN counts for nothing; -infinity where there is nothing else.
 template <class W, class At>
 W largestOf(std::int64_t count, const At& at) {
-  return foldLanes(count, -std::numeric_limits<W>::infinity(), at, [](W a, W b) { return b > a ? b : a; });
+  return foldLanes(count, -std::numeric_limits<W>::infinity(), at,
+                   [](W a, W b) { return b > a ? b : a; });
 }
 
 /// Arithmetic of the 16-bit types happens in float.
@@ -95,13 +99,14 @@ T nearest(double value) {
   } else if constexpr (std::is_integral_v<T>) {
     if (!(value > static_cast<double>(std::numeric_limits<T>::min())))
       return value == value ? std::numeric_limits<T>::min() : T(0);
-    if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+    if (value >= static_cast<double>(std::numeric_limits<T>::max()))
+      return std::numeric_limits<T>::max();
   }
   return static_cast<T>(value);
 }
 
-/// `value` as O, whatever it is: of floating numbers an integer gets the nearest that it holds (NaN gives 0), of wider
-/// integers what remains when they wrap around.
+/// `value` as O, whatever it is: of floating numbers an integer gets the nearest that it holds (NaN
+/// gives 0), of wider integers what remains when they wrap around.
 template <class O, class I>
 O converted(I value) {
   if constexpr (std::is_floating_point_v<I> && std::is_integral_v<O>) {
@@ -114,7 +119,8 @@ O converted(I value) {
 template <class T>
 inline constexpr bool kIsWhole = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-/// A whole number as the unsigned one of its size, whose arithmetic wraps around; any other number as it is.
+/// A whole number as the unsigned one of its size, whose arithmetic wraps around; any other number
+/// as it is.
 template <class W>
 auto wrapping(W value) {
   if constexpr (kIsWhole<W>) {
@@ -164,7 +170,8 @@ struct Loop {
   std::int64_t count = 1;
 };
 
-/// The dimensions from the widest step in memory to the narrowest: the order in which to go through `view`.
+/// The dimensions from the widest step in memory to the narrowest: the order in which to go through
+/// `view`.
 inline std::array<int, kMaxRank> byStride(const View& view) {
   std::array<int, kMaxRank> order{};
   const int rank = view.shape.rank();
@@ -172,7 +179,8 @@ inline std::array<int, kMaxRank> byStride(const View& view) {
     int at = d;
     for (; at > 0; --at) {
       const int before = order[static_cast<std::size_t>(at - 1)];
-      if (view.shape[d] == 1 || view.shape[before] == 1 || view.strides[before] >= view.strides[d]) break;
+      if (view.shape[d] == 1 || view.shape[before] == 1 || view.strides[before] >= view.strides[d])
+        break;
       order[static_cast<std::size_t>(at)] = before;
     }
     order[static_cast<std::size_t>(at)] = d;
@@ -214,7 +222,8 @@ Loop<N> makeLoop(const std::array<const View*, N>& views) {
   return loop;
 }
 
-/// Calls inner(offsets, count) for pieces of innermost rows; offsets are in elements, one per operand.
+/// Calls inner(offsets, count) for pieces of innermost rows; offsets are in elements, one per
+/// operand.
 template <int N, class Inner>
 void runLoop(const Loop<N>& loop, const Inner& inner) {
   if (loop.count == 0) return;
@@ -243,7 +252,8 @@ inline View stretched(const View& x, const Shape& shape) {
   out.shape = shape;
   out.strides = Shape::filled(shape.rank(), 0);
   for (int i = 1; i <= x.shape.rank(); ++i) {
-    if (x.shape[x.shape.rank() - i] != 1) out.strides[shape.rank() - i] = x.strides[x.shape.rank() - i];
+    if (x.shape[x.shape.rank() - i] != 1)
+      out.strides[shape.rank() - i] = x.strides[x.shape.rank() - i];
   }
   return out;
 }

@@ -10,8 +10,8 @@
 #include "backend/cpu/widened.h"
 #include "backend/cpu/widened_product.h"
 
-/// Products through oneDNN, with primitives and their argument maps cached; f64, which oneDNN lacks, by a plain loop,
-/// and the others where the program chose so.
+/// Products through oneDNN, with primitives and their argument maps cached; f64, which oneDNN
+/// lacks, by a plain loop, and the others where the program chose so.
 namespace lacuna::rt {
 
 namespace {
@@ -27,8 +27,9 @@ bool isStretched(const View& view, int dim) {
   return view.strides[dim] == 0 && view.shape[dim] != 1;
 }
 
-/// Strides of sizes of 1 mean nothing, and the library takes descriptions that differ only there for the same. They are
-/// made the same, or what it chooses would depend on which of them it has seen first.
+/// Strides of sizes of 1 mean nothing, and the library takes descriptions that differ only there
+/// for the same. They are made the same, or what it chooses would depend on which of them it has
+/// seen first.
 dnnl::memory::desc descriptorOf(View view) {
   const int row = view.shape.rank() - 2;
   const int column = row + 1;
@@ -42,7 +43,8 @@ dnnl::memory::desc descriptorOf(View view) {
           dnnl::memory::dims(view.strides.begin(), view.strides.end())};
 }
 
-/// The descriptor of a factor. A size of 1 marks one matrix that stands for many: the library stretches that itself.
+/// The descriptor of a factor. A size of 1 marks one matrix that stands for many: the library
+/// stretches that itself.
 dnnl::memory::desc descriptorOf(View view, const View& other) {
   for (int d = 0; d + 2 < view.shape.rank(); ++d) {
     if (isStretched(view, d) && !isStretched(other, d)) view.shape[d] = 1;
@@ -56,7 +58,8 @@ cpu::PlanKey keyOf(const View& out, const View& a, const View& b, bool accumulat
   return key;
 }
 
-dnnl::matmul::primitive_desc choose(const View& out, const View& a, const View& b, bool accumulate) {
+dnnl::matmul::primitive_desc choose(const View& out, const View& a, const View& b,
+                                    bool accumulate) {
   dnnl::primitive_attr attributes = cpu::inGivenMemory();
   if (accumulate) {
     dnnl::post_ops sum;
@@ -86,15 +89,18 @@ MatmulPlan makePlan(const View& out, const View& a, const View& b, bool accumula
   return plan;
 }
 
-void throughLibrary(const View& out, const View& a, const View& b, bool accumulate, const View& workspace) {
-  // Executions of one queue run one after the other; synchronous mode runs them on several threads, each with its own.
+void throughLibrary(const View& out, const View& a, const View& b, bool accumulate,
+                    const View& workspace) {
+  // Executions of one queue run one after the other; synchronous mode runs them on several threads,
+  // each with its own.
   thread_local cpu::BoundedCache<MatmulPlan> plans(cpu::kMostPlans);
   const cpu::PlanKey key = keyOf(out, a, b, accumulate).put(threadCount());
   MatmulPlan& plan = plans.find(key.bytes(), [&] { return makePlan(out, a, b, accumulate); });
   plan.a.set_data_handle(a.data);
   plan.b.set_data_handle(b.data);
   plan.out.set_data_handle(out.data);
-  if (plan.scratchBytes > 0) plan.scratch.set_data_handle(cpu::library().memoryFor(workspace, plan.scratchBytes));
+  if (plan.scratchBytes > 0)
+    plan.scratch.set_data_handle(cpu::library().memoryFor(workspace, plan.scratchBytes));
   dnnl::stream& stream = cpu::library().stream;
   plan.primitive.execute(stream, plan.arguments);
   stream.wait();
@@ -107,32 +113,35 @@ void byLoop(const View& out, const View& a, const View& b, bool accumulate) {
   const std::int64_t rows = out.shape[rank - 2];
   const std::int64_t columns = out.shape[rank - 1];
   const std::int64_t depth = a.shape[rank - 1];
-  const std::int64_t grain = std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, columns * depth));
-  parallelFor(out.shape.numel() / std::max<std::int64_t>(1, columns), grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      std::int64_t rest = r / rows;
-      std::int64_t offsetA = r % rows * a.strides[rank - 2];
-      std::int64_t offsetB = 0;
-      for (int d = rank - 3; d >= 0; --d) {
-        offsetA += rest % out.shape[d] * a.strides[d];
-        offsetB += rest % out.shape[d] * b.strides[d];
-        rest /= out.shape[d];
-      }
-      const T* left = static_cast<const T*>(a.data) + offsetA;
-      T* to = static_cast<T*>(out.data) + r * columns;
-      if (!accumulate) std::fill(to, to + columns, T(0));
-      for (std::int64_t k = 0; k < depth; ++k) {
-        const T factor = left[k * a.strides[rank - 1]];
-        const T* right = static_cast<const T*>(b.data) + offsetB + k * b.strides[rank - 2];
-        const std::int64_t step = b.strides[rank - 1];
-        for (std::int64_t c = 0; c < columns; ++c) to[c] += factor * right[c * step];
-      }
-    }
-  });
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, columns * depth));
+  parallelFor(out.shape.numel() / std::max<std::int64_t>(1, columns), grain,
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t r = begin; r < end; ++r) {
+                  std::int64_t rest = r / rows;
+                  std::int64_t offsetA = r % rows * a.strides[rank - 2];
+                  std::int64_t offsetB = 0;
+                  for (int d = rank - 3; d >= 0; --d) {
+                    offsetA += rest % out.shape[d] * a.strides[d];
+                    offsetB += rest % out.shape[d] * b.strides[d];
+                    rest /= out.shape[d];
+                  }
+                  const T* left = static_cast<const T*>(a.data) + offsetA;
+                  T* to = static_cast<T*>(out.data) + r * columns;
+                  if (!accumulate) std::fill(to, to + columns, T(0));
+                  for (std::int64_t k = 0; k < depth; ++k) {
+                    const T factor = left[k * a.strides[rank - 1]];
+                    const T* right =
+                        static_cast<const T*>(b.data) + offsetB + k * b.strides[rank - 2];
+                    const std::int64_t step = b.strides[rank - 1];
+                    for (std::int64_t c = 0; c < columns; ++c) to[c] += factor * right[c * step];
+                  }
+                }
+              });
 }
 
-// oneDNN wants one of a matrix's last two strides to be 1 and the other at least as long as the row, and stretches one
-// of the factors, not both.
+// oneDNN wants one of a matrix's last two strides to be 1 and the other at least as long as the
+// row, and stretches one of the factors, not both.
 bool libraryTakes(const View& view, const View& other) {
   const int rank = view.shape.rank();
   for (int d = 0; d + 2 < rank; ++d) {
@@ -140,11 +149,12 @@ bool libraryTakes(const View& view, const View& other) {
   }
   const std::int64_t row = view.strides[rank - 2];
   const std::int64_t column = view.strides[rank - 1];
-  return (column == 1 && row >= view.shape[rank - 1]) || (row == 1 && column >= view.shape[rank - 2]);
+  return (column == 1 && row >= view.shape[rank - 1]) ||
+         (row == 1 && column >= view.shape[rank - 2]);
 }
 
-/// The way a product is made. In 16-bit types whatever the library does not take, or not on this processor, is made in
-/// f32, block by block.
+/// The way a product is made. In 16-bit types whatever the library does not take, or not on this
+/// processor, is made in f32, block by block.
 enum class Way : std::uint8_t { Library, Loop, Wide };
 
 Way wayOf(const View& out, const View& a, const View& b) {
@@ -155,7 +165,8 @@ Way wayOf(const View& out, const View& a, const View& b) {
 
 }  // namespace
 
-std::size_t kernel::matmulWorkspace(const View& out, const View& a, const View& b, bool accumulate) {
+std::size_t kernel::matmulWorkspace(const View& out, const View& a, const View& b,
+                                    bool accumulate) {
   if (out.shape.numel() == 0 || a.shape[a.shape.rank() - 1] == 0) return 0;
   const Way way = wayOf(out, a, b);
   if (way == Way::Loop) return 0;
@@ -165,7 +176,8 @@ std::size_t kernel::matmulWorkspace(const View& out, const View& a, const View& 
                     [&] { return choose(out, a, b, accumulate).scratchpad_desc().get_size(); });
 }
 
-void kernel::matmul(const View& out, const View& a, const View& b, bool accumulate, const View& workspace) {
+void kernel::matmul(const View& out, const View& a, const View& b, bool accumulate,
+                    const View& workspace) {
   threadCount();
   const int rank = out.shape.rank();
   if (out.shape.numel() == 0) return;

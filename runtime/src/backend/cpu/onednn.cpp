@@ -42,12 +42,14 @@ void Library::freeScratch() {
 }
 
 void* Library::memoryFor(const View& workspace, std::size_t bytes) {
-  const auto given = static_cast<std::size_t>(workspace.data == nullptr ? 0 : workspace.shape.numel());
+  const auto given =
+      static_cast<std::size_t>(workspace.data == nullptr ? 0 : workspace.shape.numel());
   if (bytes <= given) return workspace.data;
   if (bytes > scratchBytes_) {
     freeScratch();
     scratch_ = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-    if (scratch_ == nullptr) throw Error("no memory for the " + std::to_string(bytes) + " bytes that oneDNN works in");
+    if (scratch_ == nullptr)
+      throw Error("no memory for the " + std::to_string(bytes) + " bytes that oneDNN works in");
     scratchBytes_ = bytes;
     externalMemory(scratch_, scratchBytes_, "oneDNN", true);
   }

@@ -11,8 +11,8 @@
 #include "backend/cpu/parallel.h"
 #include "lacuna/runtime/backend.h"
 
-/// Things that the kernels that call oneDNN share. Executions of one queue run one after the other; synchronous mode
-/// runs them on several threads, so everything here belongs to its thread.
+/// Things that the kernels that call oneDNN share. Executions of one queue run one after the other;
+/// synchronous mode runs them on several threads, so everything here belongs to its thread.
 namespace lacuna::rt::cpu {
 
 /// True when work that the library can do goes through plain loops all the same.
@@ -24,8 +24,9 @@ struct Library {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
 
-  /// The memory that an execution works in: the workspace that it was given. The library may want more than it answered
-  /// when it was asked; then it is memory of this thread, which tools see as external.
+  /// The memory that an execution works in: the workspace that it was given. The library may want
+  /// more than it answered when it was asked; then it is memory of this thread, which tools see as
+  /// external.
   void* memoryFor(const View& workspace, std::size_t bytes);
 
   Library() = default;
@@ -40,8 +41,8 @@ struct Library {
 };
 Library& library();
 
-/// For primitives that work in memory given to their execution, not in the library's own. This memory comes from the
-/// allocator like any other, and counts for limits, statistics and tools.
+/// For primitives that work in memory given to their execution, not in the library's own. This
+/// memory comes from the allocator like any other, and counts for limits, statistics and tools.
 dnnl::primitive_attr inGivenMemory();
 
 /// The memory that a primitive itself works in.
@@ -67,7 +68,8 @@ class PlanKey {
   }
   PlanKey& put(const Shape& shape) {
     bytes_.push_back(static_cast<char>(shape.rank()));
-    bytes_.append(reinterpret_cast<const char*>(shape.begin()), static_cast<std::size_t>(shape.rank()) * 8);
+    bytes_.append(reinterpret_cast<const char*>(shape.begin()),
+                  static_cast<std::size_t>(shape.rank()) * 8);
     return *this;
   }
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
@@ -76,8 +78,9 @@ class PlanKey {
   std::string bytes_;
 };
 
-/// The choices that executions will make, by the key of their primitive. For the thread that enqueues: what the library
-/// chooses depends on the number of threads, so it is asked as the queue's thread will ask.
+/// The choices that executions will make, by the key of their primitive. For the thread that
+/// enqueues: what the library chooses depends on the number of threads, so it is asked as the
+/// queue's thread will ask.
 template <class Value>
 class AskedAhead {
  public:

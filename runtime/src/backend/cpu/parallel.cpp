@@ -28,12 +28,14 @@ int initialThreads() {
 #else
   if (const int wanted = threadsFromEnvironment(); wanted != 0) return wanted;
   if (std::getenv("OMP_NUM_THREADS") != nullptr) return omp_get_max_threads();
-  // Team members spin between regions. Without a core of its own, the training thread would fight them for one.
+  // Team members spin between regions. Without a core of its own, the training thread would fight
+  // them for one.
   return std::max(1, omp_get_num_procs() - 1);
 #endif
 }
 
-/// 0 until somebody asks. Not a static of a function: a fork could catch another thread inside its guard.
+/// 0 until somebody asks. Not a static of a function: a fork could catch another thread inside its
+/// guard.
 std::atomic<int> chosen{0};
 
 }  // namespace
@@ -45,8 +47,8 @@ int threadsFromEnvironment() {
   int count = 0;
   const auto [stop, error] = std::from_chars(text, end, count);
   if (error != std::errc() || stop != end || count < 1 || count > kMostThreads) {
-    fail("LACUNA_THREADS",
-         "'" + std::string(text) + "' is no number of threads from 1 to " + std::to_string(kMostThreads));
+    fail("LACUNA_THREADS", "'" + std::string(text) + "' is no number of threads from 1 to " +
+                               std::to_string(kMostThreads));
   }
   return count;
 }
@@ -72,7 +74,8 @@ int threadCount() {
   const int count = queueThreadCount();
   thread_local int lastCount = 0;
   if (lastCount != count) {
-    omp_set_num_threads(count);  // for oneDNN, which asks OpenMP; the setting belongs to the calling thread
+    omp_set_num_threads(
+        count);  // for oneDNN, which asks OpenMP; the setting belongs to the calling thread
     lastCount = count;
   }
   return count;
@@ -82,8 +85,8 @@ void useOneThread() {
   chosen.store(1);
 }
 
-void detail::parallelRun(std::int64_t count, std::int64_t grain, void (*body)(void*, std::int64_t, std::int64_t),
-                         void* context) {
+void detail::parallelRun(std::int64_t count, std::int64_t grain,
+                         void (*body)(void*, std::int64_t, std::int64_t), void* context) {
   const std::int64_t pieces = std::min<std::int64_t>(threadCount(), (count + grain - 1) / grain);
   if (pieces <= 1 || omp_in_parallel() != 0) {
     body(context, 0, count);

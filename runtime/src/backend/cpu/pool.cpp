@@ -47,11 +47,13 @@ Window adaptiveWindow(const Picture& x, const Picture& y, std::int64_t oh, std::
   return out;
 }
 
-/// Calls body(image, oh) for the rows of y; a row is as much work as is read of x for it, or written.
+/// Calls body(image, oh) for the rows of y; a row is as much work as is read of x for it, or
+/// written.
 template <class Body>
 void forRows(const Picture& y, const Picture& x, const Body& body) {
   const std::int64_t each = std::max(x.h * x.w * x.c / std::max<std::int64_t>(1, y.h), y.w * y.c);
-  const std::int64_t grain = std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, each));
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, each));
   parallelFor(y.n * y.h, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) body(r / y.h, r % y.h);
   });
@@ -68,7 +70,8 @@ void forImages(const Picture& y, const Body& body) {
 
 /// One pixel of a window, for all channels: what is larger than the best until now, with its place.
 template <class T, class I>
-LACUNA_RT_EVERY_WIDTH void takeLarger(WideT<T>* best, I* where, const T* from, I place, std::int64_t channels) {
+LACUNA_RT_EVERY_WIDTH void takeLarger(WideT<T>* best, I* where, const T* from, I place,
+                                      std::int64_t channels) {
   for (std::int64_t c = 0; c < channels; ++c) {
     const auto value = static_cast<WideT<T>>(from[c]);
     const bool better = value > best[c] || value != value;
@@ -78,24 +81,27 @@ LACUNA_RT_EVERY_WIDTH void takeLarger(WideT<T>* best, I* where, const T* from, I
 }
 
 template <class T, class I>
-void maxRow(const Picture& y, const Picture& x, const PoolArguments& a, T* out, I* which, const T* in,
-            std::int64_t image, std::int64_t oh) {
+void maxRow(const Picture& y, const Picture& x, const PoolArguments& a, T* out, I* which,
+            const T* in, std::int64_t image, std::int64_t oh) {
   std::vector<WideT<T>> best(static_cast<std::size_t>(y.c));
   std::vector<I> where(static_cast<std::size_t>(y.c));
   for (std::int64_t ow = 0; ow < y.w; ++ow) {
     const Window window = windowAt(a, x, oh, ow);
     std::fill(best.begin(), best.end(), -std::numeric_limits<WideT<T>>::infinity());
-    const auto first = (window.begin[0] - window.origin[0]) * a.window[1] + window.begin[1] - window.origin[1];
+    const auto first =
+        (window.begin[0] - window.origin[0]) * a.window[1] + window.begin[1] - window.origin[1];
     std::fill(where.begin(), where.end(), static_cast<I>(first));
     for (std::int64_t h = window.begin[0]; h < window.end[0]; ++h) {
       for (std::int64_t w = window.begin[1]; w < window.end[1]; ++w) {
         const T* from = in + x.pixel(image, h, w);
-        const auto place = static_cast<I>((h - window.origin[0]) * a.window[1] + w - window.origin[1]);
+        const auto place =
+            static_cast<I>((h - window.origin[0]) * a.window[1] + w - window.origin[1]);
         takeLarger(best.data(), where.data(), from, place, y.c);
       }
     }
     const std::int64_t to = y.pixel(image, oh, ow);
-    for (std::size_t c = 0; c < best.size(); ++c) out[to + static_cast<std::int64_t>(c)] = T(best[c]);
+    for (std::size_t c = 0; c < best.size(); ++c)
+      out[to + static_cast<std::int64_t>(c)] = T(best[c]);
     if (which != nullptr) std::copy(where.begin(), where.end(), which + to);
   }
 }
@@ -106,9 +112,11 @@ void dispatchPlace(const View& which, F&& f) {
   return f(std::uint8_t{});
 }
 
-/// Calls move(index in y, index in x, channels) pixel by pixel for each output's place; the place is per channel.
+/// Calls move(index in y, index in x, channels) pixel by pixel for each output's place; the place
+/// is per channel.
 template <class T, class I, class Move>
-void moveMaxima(const Picture& y, const Picture& x, const PoolArguments& a, const I* which, const Move& move) {
+void moveMaxima(const Picture& y, const Picture& x, const PoolArguments& a, const I* which,
+                const Move& move) {
   forImages(y, [&](std::int64_t image, std::int64_t oh) {
     for (std::int64_t ow = 0; ow < y.w; ++ow) {
       const std::int64_t to = y.pixel(image, oh, ow);
@@ -133,8 +141,8 @@ LACUNA_RT_EVERY_WIDTH void addShare(T* to, const T* from, WideT<T> share, std::i
 }
 
 template <class T>
-void averageRow(const Picture& y, const Picture& x, const Window& window, std::int64_t divisor, T* to, const T* in,
-                std::int64_t image, std::vector<WideT<T>>& sums) {
+void averageRow(const Picture& y, const Picture& x, const Window& window, std::int64_t divisor,
+                T* to, const T* in, std::int64_t image, std::vector<WideT<T>>& sums) {
   std::fill(sums.begin(), sums.end(), WideT<T>(0));
   for (std::int64_t h = window.begin[0]; h < window.end[0]; ++h) {
     for (std::int64_t w = window.begin[1]; w < window.end[1]; ++w)
@@ -145,8 +153,8 @@ void averageRow(const Picture& y, const Picture& x, const Window& window, std::i
 }
 
 template <class T>
-void spreadPixel(const Picture& x, const Window& window, std::int64_t divisor, T* out, const T* from,
-                 std::int64_t image) {
+void spreadPixel(const Picture& x, const Window& window, std::int64_t divisor, T* out,
+                 const T* from, std::int64_t image) {
   const auto share = WideT<T>(1) / static_cast<WideT<T>>(divisor);
   for (std::int64_t h = window.begin[0]; h < window.end[0]; ++h) {
     for (std::int64_t w = window.begin[1]; w < window.end[1]; ++w)
@@ -157,8 +165,10 @@ void spreadPixel(const Picture& x, const Window& window, std::int64_t divisor, T
 std::int64_t divisorOf(const PoolArguments& a, const Picture& x, const Window& window) {
   if (!a.countPadding) return std::max<std::int64_t>(1, window.size());
   // Padding counts, but not what a window reaches beyond it.
-  const std::int64_t h = std::min(window.origin[0] + a.window[0], x.h + a.padding[0]) - window.origin[0];
-  const std::int64_t w = std::min(window.origin[1] + a.window[1], x.w + a.padding[1]) - window.origin[1];
+  const std::int64_t h =
+      std::min(window.origin[0] + a.window[0], x.h + a.padding[0]) - window.origin[0];
+  const std::int64_t w =
+      std::min(window.origin[1] + a.window[1], x.w + a.padding[1]) - window.origin[1];
   return h * w;
 }
 
@@ -216,7 +226,8 @@ auto evenWindows(const Picture& x, const Picture& y) {
 
 }  // namespace
 
-void kernel::maxPool(const View& y, const View& which, const View& x, const PoolArguments& arguments) {
+void kernel::maxPool(const View& y, const View& which, const View& x,
+                     const PoolArguments& arguments) {
   const Picture to(y.shape);
   const Picture from(x.shape);
   cpu::dispatchFloating(y.dtype, [&](auto tag) {
@@ -224,14 +235,15 @@ void kernel::maxPool(const View& y, const View& which, const View& x, const Pool
     dispatchPlace(which, [&](auto place) {
       using I = decltype(place);
       forRows(to, from, [&](std::int64_t image, std::int64_t oh) {
-        maxRow(to, from, arguments, static_cast<T*>(y.data), static_cast<I*>(which.data), static_cast<const T*>(x.data),
-               image, oh);
+        maxRow(to, from, arguments, static_cast<T*>(y.data), static_cast<I*>(which.data),
+               static_cast<const T*>(x.data), image, oh);
       });
     });
   });
 }
 
-void kernel::maxPoolGrad(const View& gradX, const View& gradY, const View& which, const PoolArguments& arguments) {
+void kernel::maxPoolGrad(const View& gradX, const View& gradY, const View& which,
+                         const PoolArguments& arguments) {
   fill(gradX, 0);
   cpu::dispatchFloating(gradX.dtype, [&](auto tag) {
     using T = decltype(tag);
@@ -239,22 +251,24 @@ void kernel::maxPoolGrad(const View& gradX, const View& gradY, const View& which
       using I = decltype(place);
       auto* to = static_cast<T*>(gradX.data);
       const auto* from = static_cast<const T*>(gradY.data);
-      moveMaxima<T>(Picture(gradY.shape), Picture(gradX.shape), arguments, static_cast<const I*>(which.data),
-                    [&](std::int64_t y, std::int64_t x) {
+      moveMaxima<T>(Picture(gradY.shape), Picture(gradX.shape), arguments,
+                    static_cast<const I*>(which.data), [&](std::int64_t y, std::int64_t x) {
                       to[x] = T(static_cast<WideT<T>>(to[x]) + static_cast<WideT<T>>(from[y]));
                     });
     });
   });
 }
 
-void kernel::maxPoolGather(const View& y, const View& x, const View& which, const PoolArguments& arguments) {
+void kernel::maxPoolGather(const View& y, const View& x, const View& which,
+                           const PoolArguments& arguments) {
   cpu::dispatchFloating(y.dtype, [&](auto tag) {
     using T = decltype(tag);
     dispatchPlace(which, [&](auto place) {
       using I = decltype(place);
       auto* to = static_cast<T*>(y.data);
       const auto* from = static_cast<const T*>(x.data);
-      moveMaxima<T>(Picture(y.shape), Picture(x.shape), arguments, static_cast<const I*>(which.data),
+      moveMaxima<T>(Picture(y.shape), Picture(x.shape), arguments,
+                    static_cast<const I*>(which.data),
                     [&](std::int64_t target, std::int64_t source) { to[target] = from[source]; });
     });
   });

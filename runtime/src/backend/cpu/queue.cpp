@@ -43,15 +43,16 @@ std::int64_t CpuQueue::makeRoom(std::uint32_t units) {
   return waitedFromNs != 0 ? waitedFromNs : againFromNs;
 }
 
-// Waits for a good piece of the ring at once and polls rarely: every poll slows the queue's thread down. Small
-// operators free it soon. Large ones want the processor meanwhile.
+// Waits for a good piece of the ring at once and polls rarely: every poll slows the queue's thread
+// down. Small operators free it soon. Large ones want the processor meanwhile.
 std::int64_t CpuQueue::waitForUnits(std::uint64_t end) {
   freed_ = read_.load(std::memory_order_acquire);
   if (end - freed_ <= kUnits) return 0;
   const std::uint64_t wanted = end + kUnits / 4 - kUnits;
   const std::int64_t fromNs = instrument::nowNs();
   const std::int64_t until = fromNs + kPatienceNs;
-  for (int spin = 0; freed_ < wanted && (spin < kSpins || instrument::nowNs() < until); spin += 32) {
+  for (int spin = 0; freed_ < wanted && (spin < kSpins || instrument::nowNs() < until);
+       spin += 32) {
     for (int i = 0; i < 32; ++i) _mm_pause();
     if (spin > kSpins) std::this_thread::yield();
     freed_ = read_.load(std::memory_order_acquire);
@@ -63,12 +64,14 @@ std::int64_t CpuQueue::waitForUnits(std::uint64_t end) {
 void CpuQueue::sleepForRoom(std::uint64_t unit) {
   roomAt_.store(unit, std::memory_order_relaxed);
   sleepBarrier();
-  for (freed_ = read_.load(std::memory_order_acquire); freed_ < unit; freed_ = read_.load(std::memory_order_acquire))
+  for (freed_ = read_.load(std::memory_order_acquire); freed_ < unit;
+       freed_ = read_.load(std::memory_order_acquire))
     read_.wait(freed_, std::memory_order_acquire);
   roomAt_.store(kNobody, std::memory_order_relaxed);
 }
 
-void CpuQueue::announce(Record& record, const Name& name, const Work& work, std::int64_t waitedFromNs) {
+void CpuQueue::announce(Record& record, const Name& name, const Work& work,
+                        std::int64_t waitedFromNs) {
   auto* at = reinterpret_cast<std::byte*>(&record) + record.execution;
   auto& execution = *new (at) instrument::Execution;
   fillExecution(execution, name, work, record.sequence);
@@ -82,7 +85,8 @@ void CpuQueue::fillExecution(instrument::Execution& execution, const Name& name,
                              std::uint64_t sequence) {
   const instrument::OpContext* op = instrument::tOp;
   execution.name = &name;
-  const bool ofOperator = op != nullptr && op->correlation != 0 && work.kind != LACUNA_RT_EXECUTION_UPKEEP;
+  const bool ofOperator =
+      op != nullptr && op->correlation != 0 && work.kind != LACUNA_RT_EXECUTION_UPKEEP;
   execution.correlation = ofOperator ? op->correlation : instrument::nextCorrelation();
   execution.sequence = sequence;
   execution.queue = number();
@@ -100,9 +104,9 @@ void CpuQueue::wake() {
   wake_.notify_one();
 }
 
-// A producer publishes, then looks for a sleeper, with no barrier between. The queue's thread does the same with those
-// who wait for it or for room. So a sleeper publishes that it sleeps, makes all threads pass a barrier, and looks
-// again.
+// A producer publishes, then looks for a sleeper, with no barrier between. The queue's thread does
+// the same with those who wait for it or for room. So a sleeper publishes that it sleeps, makes all
+// threads pass a barrier, and looks again.
 void CpuQueue::sleepBarrier() const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!publishBarrier_) processBarrier();
@@ -110,7 +114,8 @@ void CpuQueue::sleepBarrier() const {
 
 void CpuQueue::runNow(const Name& name, const Work& work, void (*run)(void*), void* task) {
   const std::lock_guard lock(state_->runMutex);
-  threadCount();  // sets oneDNN's too: in a forked child it would else wait for the OpenMP team of the parent
+  threadCount();  // sets oneDNN's too: in a forked child it would else wait for the OpenMP team of
+                  // the parent
   runSeen(name, work, run, task);
   if (state_->throwsAtOnce) state_->throwKept(failed_);
 }
@@ -126,7 +131,8 @@ bool CpuQueue::runSmallSeen(const Name& name, const Work& work, void (*run)(void
 void CpuQueue::runSeen(const Name& name, const Work& work, void (*run)(void*), void* task) {
   const std::uint64_t sequence = head_.load(std::memory_order_relaxed) + 1;
   head_.store(sequence, std::memory_order_relaxed);
-  if (instrument::beginInOperator(name, work.kind, work.bytes, work.flops, sequence, number())) [[likely]] {
+  if (instrument::beginInOperator(name, work.kind, work.bytes, work.flops, sequence, number()))
+      [[likely]] {
     runKeepingError(name, run, task);
     instrument::endInOperator();
     return finish(sequence);
@@ -164,8 +170,8 @@ void CpuQueue::execute(Record& record) {
   std::int64_t startNs = 0;
   instrument::Execution* execution = nullptr;
   if (record.execution != 0) [[unlikely]] {
-    execution = std::launder(
-        reinterpret_cast<instrument::Execution*>(reinterpret_cast<std::byte*>(&record) + record.execution));
+    execution = std::launder(reinterpret_cast<instrument::Execution*>(
+        reinterpret_cast<std::byte*>(&record) + record.execution));
     if ((instrument::sinks() & instrument::kTableSink) != 0) startNs = instrument::nowNs();
     instrument::executionBegin(*execution);
   }
@@ -196,7 +202,8 @@ bool CpuQueue::waitForWork(std::uint64_t unit) {
   return true;
 }
 
-// Threads that wait for the queue look for what is published here: always when nothing is left, else now and then.
+// Threads that wait for the queue look for what is published here: always when nothing is left,
+// else now and then.
 void CpuQueue::work() {
   tIsQueueThread = true;
   nameThread(state_->name.c_str());
@@ -250,12 +257,14 @@ void CpuQueue::waitFor(std::uint64_t sequence) {
   waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// The other queue's task was enqueued before this wait, so queues cannot wait for one another in a circle.
+// The other queue's task was enqueued before this wait, so queues cannot wait for one another in a
+// circle.
 void CpuQueue::runAfter(CpuQueue& other, std::uint64_t sequence) {
   if (&other == this || other.completed() >= sequence) return;
   static const Name kWait{LACUNA_RT_MSG_QUEUE_WAIT};
   put(kWait, {.kind = LACUNA_RT_EXECUTION_UPKEEP, .silent = true}, [this, &other, sequence] {
-    const instrument::SyncRange range(kWait, LACUNA_RT_SYNC_WAIT, sequence, number(), other.number());
+    const instrument::SyncRange range(kWait, LACUNA_RT_SYNC_WAIT, sequence, number(),
+                                      other.number());
     other.waitFor(sequence);
   });
 }
@@ -277,7 +286,8 @@ void CpuQueue::stop() {
   drain();
   if (failed_.exchange(false)) {
     const std::lock_guard lock(state_->errorMutex);
-    std::fprintf(stderr, "lacuna: an operator failed after the last wait for its queue: %s\n", state_->error.c_str());
+    std::fprintf(stderr, "lacuna: an operator failed after the last wait for its queue: %s\n",
+                 state_->error.c_str());
   }
   stopping_ = true;
   wake_.fetch_add(1);

@@ -20,13 +20,15 @@
 #include "core/fork_locks.h"
 #include "core/process_barrier.h"
 
-/// The queues of the process: how they are made, how they meet a fork and the end, and waits for several of them.
+/// The queues of the process: how they are made, how they meet a fork and the end, and waits for
+/// several of them.
 namespace lacuna::rt {
 
 namespace {
 
 constinit std::mutex gMakeMutex;
-/// Under gMakeMutex: queues made from now on have no thread. In a forked child, and after exit() began.
+/// Under gMakeMutex: queues made from now on have no thread. In a forked child, and after exit()
+/// began.
 bool gNoThreads = false;
 
 }  // namespace
@@ -39,7 +41,8 @@ thread_local constinit bool CpuQueue::tDrainsAtEnd_ = false;
 CpuQueue& CpuQueue::make(int index) {
   const std::lock_guard lock(gMakeMutex);
   if (CpuQueue* queue = made_[index].load(std::memory_order_acquire)) return *queue;
-  threadsFromEnvironment();  // what is wrong there is an error here; the queue's thread could only end the program
+  threadsFromEnvironment();  // what is wrong there is an error here; the queue's thread could only
+                             // end the program
   auto* queue = new CpuQueue(index);
   made_[index].store(queue, std::memory_order_release);
   end_.store(std::max(end_.load(std::memory_order_relaxed), index + 1), std::memory_order_release);
@@ -64,23 +67,26 @@ CpuQueue::CpuQueue(int index) : index_(index), bit_(QueueMask{1} << index) {
     installHandlers();
     return;
   }
-  void* memory = ::mmap(nullptr, kUnits * kUnit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      ::mmap(nullptr, kUnits * kUnit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) fail("queue", "no memory for a queue of the CPU device");
   ring_ = static_cast<std::byte*>(memory);
   state_ = state.release();
   state_->thread = std::thread([this] { this->work(); });
-  // A fork must not catch the thread while it sets itself up: the child would find locks that nobody gives back.
+  // A fork must not catch the thread while it sets itself up: the child would find locks that
+  // nobody gives back.
   started_.wait(false, std::memory_order_acquire);
   installHandlers();
 }
 
 void CpuQueue::announceItself(std::uint32_t thread) {
-  instrument::queueCreated(index_, state_->name.c_str(), number(), thread, static_cast<std::uint32_t>(threadCount()));
+  instrument::queueCreated(index_, state_->name.c_str(), number(), thread,
+                           static_cast<std::uint32_t>(threadCount()));
 }
 
-// A child of fork() has no queue threads, so it goes on synchronously, and with no OpenMP team; parent and child
-// continue with nothing in flight and no lock held. A thread may hold a queue's lock while it takes an allocator's,
-// and either while it informs a sink or asks for a name.
+// A child of fork() has no queue threads, so it goes on synchronously, and with no OpenMP team;
+// parent and child continue with nothing in flight and no lock held. A thread may hold a queue's
+// lock while it takes an allocator's, and either while it informs a sink or asks for a name.
 void CpuQueue::installHandlers() {
   static bool installed = false;  // under gMakeMutex
   if (std::exchange(installed, true)) return;
@@ -119,8 +125,8 @@ void CpuQueue::goOnInChild() {
   useOneThread();
 }
 
-// exit() ends the objects of its thread before any static one. Enqueued work must have run by then: the libraries that
-// it uses end their own static objects next.
+// exit() ends the objects of its thread before any static one. Enqueued work must have run by then:
+// the libraries that it uses end their own static objects next.
 void CpuQueue::drainAtThreadEnd() {
   tDrainsAtEnd_ = true;
   struct Drain {
@@ -129,7 +135,8 @@ void CpuQueue::drainAtThreadEnd() {
   thread_local const Drain drain;
 }
 
-// At exit: what is enqueued still runs; objects that end later than this use the queues synchronously.
+// At exit: what is enqueued still runs; objects that end later than this use the queues
+// synchronously.
 void CpuQueue::stopAll() {
   {
     const std::lock_guard lock(gMakeMutex);
@@ -157,7 +164,8 @@ void CpuQueue::whenPassed(QueueMask queues, const Name& name, std::function<void
   each(queues, [&](const CpuQueue& queue) { busy |= queue.idle() ? 0 : queue.bit(); });
   if (busy == 0) return release();
   const Work upkeep{.kind = LACUNA_RT_EXECUTION_UPKEEP};
-  if ((busy & (busy - 1)) == 0) return of(__builtin_ctz(busy)).enqueue(name, upkeep, std::move(release));
+  if ((busy & (busy - 1)) == 0)
+    return of(__builtin_ctz(busy)).enqueue(name, upkeep, std::move(release));
   struct Rest {
     Rest(std::function<void()> last, int count) : release(std::move(last)), queues(count) {}
     std::function<void()> release;

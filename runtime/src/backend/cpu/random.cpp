@@ -16,8 +16,9 @@ namespace {
 
 /// Philox 4x32-10 (Salmon et al., 2011): four words from a key and a counter.
 std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t draw, std::uint64_t index) {
-  std::array<std::uint32_t, 4> c{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
-                                 static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32)};
+  std::array<std::uint32_t, 4> c{
+      static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
+      static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32)};
   auto k0 = static_cast<std::uint32_t>(key);
   auto k1 = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
@@ -57,7 +58,9 @@ T before(T number) {
   } else {
     const bool zero = (number.bits & 0x7fffU) == 0;
     const bool negative = (number.bits & 0x8000U) != 0;
-    number.bits = static_cast<std::uint16_t>(zero ? 0x8001U : negative ? number.bits + 1U : number.bits - 1U);
+    number.bits = static_cast<std::uint16_t>(zero       ? 0x8001U
+                                             : negative ? number.bits + 1U
+                                                        : number.bits - 1U);
     return number;
   }
 }
@@ -79,14 +82,16 @@ double largestWithin(DType type, double low, double high) {
 }  // namespace
 
 void kernel::uniform(const View& out, RandomState state, double low, double high) {
-  // As many bits as the type has near 1, or rounding would reach the excluded upper end too often; it can elsewhere.
+  // As many bits as the type has near 1, or rounding would reach the excluded upper end too often;
+  // it can elsewhere.
   const int bits = out.dtype == DType::BF16 ? 8 : out.dtype == DType::F16 ? 11 : 24;
   const double step = std::ldexp(1.0, -bits);
   const bool narrow = out.dtype != DType::F64;
   const double most = largestWithin(out.dtype, low, high);
   generate(out, [&](std::uint64_t i) {
     const auto words = philox(state.seed, state.draws, i);
-    const double u = narrow ? static_cast<double>(words[0] >> (32 - bits)) * step : unit(words[0], words[1]);
+    const double u =
+        narrow ? static_cast<double>(words[0] >> (32 - bits)) * step : unit(words[0], words[1]);
     return std::min(low + (high - low) * u, most);
   });
 }
@@ -101,7 +106,8 @@ void kernel::normal(const View& out, RandomState state, double mean, double devi
 
 void kernel::randint(const View& out, RandomState state, std::int64_t low, std::int64_t high) {
   const auto first = static_cast<std::uint64_t>(low);
-  const std::uint64_t span = static_cast<std::uint64_t>(high) - first;  // signed numbers may be further apart
+  const std::uint64_t span =
+      static_cast<std::uint64_t>(high) - first;  // signed numbers may be further apart
   generate(out, [&](std::uint64_t i) {
     const auto words = philox(state.seed, state.draws, i);
     return static_cast<std::int64_t>(first + (std::uint64_t{words[0]} << 32 | words[1]) % span);

@@ -16,7 +16,8 @@ using cpu::wrapping;
 
 namespace {
 
-/// Floating sums are kept in double: the result does not depend on how work is cut, and long sums keep their digits.
+/// Floating sums are kept in double: the result does not depend on how work is cut, and long sums
+/// keep their digits.
 template <class T>
 using Sum = std::conditional_t<std::is_floating_point_v<WideT<T>>, double, std::int64_t>;
 
@@ -24,8 +25,8 @@ using Sum = std::conditional_t<std::is_floating_point_v<WideT<T>>, double, std::
 template <class T, class Integral>
 using Result = std::conditional_t<std::is_floating_point_v<WideT<T>>, T, Integral>;
 
-/// The dimensions of x split into kept and reduced ones, from the widest step in memory to the narrowest. Those that
-/// lie together are joined.
+/// The dimensions of x split into kept and reduced ones, from the widest step in memory to the
+/// narrowest. Those that lie together are joined.
 struct Split {
   Shape kept, keptStrides, outStrides, reduced, reducedStrides;
 
@@ -76,8 +77,8 @@ std::int64_t offsetOf(std::int64_t index, const Shape& shape, const Shape& strid
   return offset;
 }
 
-/// Elements that are folded in one go. A longer reduction folds each such piece by itself, and then the pieces in their
-/// order. So the result does not depend on how work is cut.
+/// Elements that are folded in one go. A longer reduction folds each such piece by itself, and then
+/// the pieces in their order. So the result does not depend on how work is cut.
 constexpr std::int64_t kPiece = cpu::kGrain;
 
 template <class T, class A, class Step>
@@ -88,13 +89,16 @@ LACUNA_RT_EVERY_WIDTH A foldRow(const T* row, std::int64_t count, A start, Step 
 template <class T, class A, class Step>
 A foldRow(const T* row, std::int64_t stride, std::int64_t count, A start, const Step& step) {
   if (stride == 1) return foldRow(row, count, start, step);
-  const auto at = [row, stride](std::int64_t i) { return A(static_cast<WideT<T>>(row[i * stride])); };
+  const auto at = [row, stride](std::int64_t i) {
+    return A(static_cast<WideT<T>>(row[i * stride]));
+  };
   return cpu::foldLanes(count, start, at, step);
 }
 
 /// The elements begin … end of one reduction.
 template <class T, class A, class Step>
-A foldPiece(const T* base, const Split& parts, std::int64_t begin, std::int64_t end, A start, const Step& step) {
+A foldPiece(const T* base, const Split& parts, std::int64_t begin, std::int64_t end, A start,
+            const Step& step) {
   const int inner = parts.reduced.rank() - 1;
   if (inner < 0) return step(start, A(static_cast<WideT<T>>(*base)));
   const std::int64_t row = parts.reduced[inner];
@@ -120,13 +124,16 @@ void fold(const View& out, const View& x, A start, const Step& step, const Finis
   const std::int64_t pieces = std::max<std::int64_t>(1, (each + kPiece - 1) / kPiece);
   const auto ofPiece = [&](std::int64_t i, std::int64_t piece) {
     const T* base = static_cast<const T*>(x.data) + offsetOf(i, parts.kept, parts.keptStrides);
-    return foldPiece(base, parts, piece * kPiece, std::min(each, (piece + 1) * kPiece), start, step);
+    return foldPiece(base, parts, piece * kPiece, std::min(each, (piece + 1) * kPiece), start,
+                     step);
   };
   const auto put = [&](std::int64_t i, A value) {
-    static_cast<O*>(out.data)[offsetOf(i, parts.kept, parts.outStrides)] = O(static_cast<WideT<O>>(finish(value)));
+    static_cast<O*>(out.data)[offsetOf(i, parts.kept, parts.outStrides)] =
+        O(static_cast<WideT<O>>(finish(value)));
   };
   if (pieces == 1) {
-    const std::int64_t grain = std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, each));
+    const std::int64_t grain =
+        std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, each));
     parallelFor(kept, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) put(i, ofPiece(i, 0));
     });
@@ -134,7 +141,8 @@ void fold(const View& out, const View& x, A start, const Step& step, const Finis
   }
   const auto partial = std::make_unique<A[]>(static_cast<std::size_t>(kept * pieces));
   parallelFor(kept * pieces, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) partial[static_cast<std::size_t>(i)] = ofPiece(i / pieces, i % pieces);
+    for (std::int64_t i = begin; i < end; ++i)
+      partial[static_cast<std::size_t>(i)] = ofPiece(i / pieces, i % pieces);
   });
   for (std::int64_t i = 0; i < kept; ++i) {
     A value = start;
@@ -145,23 +153,26 @@ void fold(const View& out, const View& x, A start, const Step& step, const Finis
 }
 
 template <class T>
-LACUNA_RT_EVERY_WIDTH void addRows(double* sums, const T* from, std::int64_t step, std::int64_t rows,
-                                   std::int64_t columns) {
+LACUNA_RT_EVERY_WIDTH void addRows(double* sums, const T* from, std::int64_t step,
+                                   std::int64_t rows, std::int64_t columns) {
   cpu::addRows(sums, rows, columns, [from, step](std::int64_t r, std::int64_t c) {
     return static_cast<double>(static_cast<WideT<T>>(from[r * step + c]));
   });
 }
 
-// Sums over leading dimensions, the gradient of a bias: rows are added up in order, columns side by side.
+// Sums over leading dimensions, the gradient of a bias: rows are added up in order, columns side by
+// side.
 template <class T>
 bool sumColumns(const View& out, const View& x, double scale) {
   if constexpr (!std::is_floating_point_v<WideT<T>>) return false;
   const Split parts = split(out, x);
-  if (parts.kept.rank() != 1 || parts.reduced.rank() != 1 || parts.keptStrides[0] != 1) return false;
+  if (parts.kept.rank() != 1 || parts.reduced.rank() != 1 || parts.keptStrides[0] != 1)
+    return false;
   const auto* from = static_cast<const T*>(x.data);
   auto* to = static_cast<T*>(out.data);
   const std::int64_t rows = parts.reduced[0];
-  parallelFor(parts.kept[0], std::max<std::int64_t>(64, cpu::kGrain / std::max<std::int64_t>(rows, 1)),
+  parallelFor(parts.kept[0],
+              std::max<std::int64_t>(64, cpu::kGrain / std::max<std::int64_t>(rows, 1)),
               [&](std::int64_t begin, std::int64_t end) {
                 std::vector<double> sums(static_cast<std::size_t>(end - begin), 0.0);
                 addRows(sums.data(), from + begin, parts.reducedStrides[0], rows, end - begin);
@@ -184,7 +195,8 @@ void reduceAs(kernel::Reduce op, const View& out, const View& x) {
     case kernel::Reduce::Sum:
       if (sumColumns<T>(out, x, 1)) return;
       return fold<T, Result<T, std::int64_t>>(
-          out, x, S(0), [](S a, S b) { return S(wrapping(a) + wrapping(b)); }, [](S a) { return a; });
+          out, x, S(0), [](S a, S b) { return S(wrapping(a) + wrapping(b)); },
+          [](S a) { return a; });
     case kernel::Reduce::Mean:
       if (sumColumns<T>(out, x, 1 / n)) return;
       return fold<T, Result<T, float>>(
@@ -198,7 +210,8 @@ void reduceAs(kernel::Reduce op, const View& out, const View& x) {
     case kernel::Reduce::Min:
       return fold<T>(
           out, x,
-          W(std::numeric_limits<W>::has_infinity ? std::numeric_limits<W>::infinity() : std::numeric_limits<W>::max()),
+          W(std::numeric_limits<W>::has_infinity ? std::numeric_limits<W>::infinity()
+                                                 : std::numeric_limits<W>::max()),
           [](W a, W b) { return b < a || b != b ? b : a; }, [](W a) { return a; });
   }
 }
@@ -216,7 +229,8 @@ void kernel::argReduce(bool max, const View& out, const View& x, int dim) {
     moved.shape[dim] = 1;
     const std::int64_t stride = x.strides[dim];
     auto* to = static_cast<std::int64_t*>(out.data);
-    const std::int64_t grain = std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, x.shape[dim]));
+    const std::int64_t grain =
+        std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(1, x.shape[dim]));
     parallelFor(moved.shape.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const T* base = static_cast<const T*>(x.data) + offsetOf(i, moved.shape, moved.strides);

@@ -6,7 +6,8 @@
 #include "backend/cpu/picture.h"
 #include "backend/nn_kernels.h"
 
-/// Resampling of channels-last pictures: every output pixel is a weighted sum of input pixels, channel by channel.
+/// Resampling of channels-last pictures: every output pixel is a weighted sum of input pixels,
+/// channel by channel.
 namespace lacuna::rt {
 
 using cpu::Picture;
@@ -17,7 +18,8 @@ using kernel::UpFirDnArguments;
 namespace {
 
 template <class T>
-void blend(const Picture& from, const T* x, T* to, std::int64_t image, const Tap& row, const Tap& column) {
+void blend(const Picture& from, const T* x, T* to, std::int64_t image, const Tap& row,
+           const Tap& column) {
   using W = WideT<T>;
   const T* a = x + from.pixel(image, row.first, column.first);
   if (row.weight == 0 && column.weight == 0) {  // zero times an infinite neighbour would be NaN
@@ -40,8 +42,8 @@ void blend(const Picture& from, const T* x, T* to, std::int64_t image, const Tap
 }
 
 template <class T>
-void spreadTap(const Picture& to, T* gradX, const T* from, std::int64_t image, std::int64_t h, std::int64_t w,
-               WideT<T> weight) {
+void spreadTap(const Picture& to, T* gradX, const T* from, std::int64_t image, std::int64_t h,
+               std::int64_t w, WideT<T> weight) {
   if (weight == 0) return;
   T* out = gradX + to.pixel(image, h, w);
   for (std::int64_t i = 0; i < to.c; ++i) {
@@ -53,7 +55,8 @@ void spreadTap(const Picture& to, T* gradX, const T* from, std::int64_t image, s
 struct Reach {
   std::int64_t first, at, count;
 };
-Reach reachOf(std::int64_t out, std::int64_t size, std::int64_t taps, std::size_t axis, const UpFirDnArguments& a) {
+Reach reachOf(std::int64_t out, std::int64_t size, std::int64_t taps, std::size_t axis,
+              const UpFirDnArguments& a) {
   const std::int64_t up = a.up[axis];
   const std::int64_t origin = out * a.down[axis] - a.before[axis];
   std::int64_t first = ((-origin) % up + up) % up;
@@ -63,19 +66,22 @@ Reach reachOf(std::int64_t out, std::int64_t size, std::int64_t taps, std::size_
   return {first, at, std::max<std::int64_t>(0, std::min(byFilter, size - at))};
 }
 
-/// Rows of the filtered picture: the taps of a column first, for a whole line of x, and those of the row from that. So
-/// a pixel takes twice as many products as the filter has taps, not their square.
+/// Rows of the filtered picture: the taps of a column first, for a whole line of x, and those of
+/// the row from that. So a pixel takes twice as many products as the filter has taps, not their
+/// square.
 template <class T>
 class RowFilter {
  public:
   using W = WideT<T>;
-  RowFilter(const Picture& to, const Picture& from, const std::vector<double>& filter, const UpFirDnArguments& a)
+  RowFilter(const Picture& to, const Picture& from, const std::vector<double>& filter,
+            const UpFirDnArguments& a)
       : to_(to), from_(from), a_(a), filter_(filter.begin(), filter.end()) {
     for (std::int64_t w = 0; w < to.w; ++w) columns_.push_back(reachOf(w, from.w, taps(), 1, a));
   }
 
   /// `line` and `sums` are what it works in.
-  void run(T* y, const T* x, std::int64_t image, std::int64_t oh, std::vector<W>& line, std::vector<W>& sums) const {
+  void run(T* y, const T* x, std::int64_t image, std::int64_t oh, std::vector<W>& line,
+           std::vector<W>& sums) const {
     line.assign(static_cast<std::size_t>(from_.w * from_.c), W(0));
     const Reach row = reachOf(oh, from_.h, taps(), 0, a_);
     for (std::int64_t r = 0; r < row.count; ++r) {
@@ -111,7 +117,8 @@ std::int64_t rowGrain(const Picture& y) {
 
 }  // namespace
 
-void kernel::resample(const View& y, const View& x, const std::vector<Tap>& rows, const std::vector<Tap>& columns) {
+void kernel::resample(const View& y, const View& x, const std::vector<Tap>& rows,
+                      const std::vector<Tap>& columns) {
   const Picture to(y.shape);
   const Picture from(x.shape);
   cpu::dispatchFloating(y.dtype, [&](auto tag) {
@@ -119,8 +126,9 @@ void kernel::resample(const View& y, const View& x, const std::vector<Tap>& rows
     parallelFor(to.n * to.h, rowGrain(to), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
         for (std::int64_t w = 0; w < to.w; ++w) {
-          blend(from, static_cast<const T*>(x.data), static_cast<T*>(y.data) + to.pixel(r / to.h, r % to.h, w),
-                r / to.h, rows[static_cast<std::size_t>(r % to.h)], columns[static_cast<std::size_t>(w)]);
+          blend(from, static_cast<const T*>(x.data),
+                static_cast<T*>(y.data) + to.pixel(r / to.h, r % to.h, w), r / to.h,
+                rows[static_cast<std::size_t>(r % to.h)], columns[static_cast<std::size_t>(w)]);
         }
       }
     });
@@ -167,7 +175,8 @@ void kernel::upFirDn(const View& y, const View& x, const std::vector<double>& fi
       std::vector<WideT<T>> line;
       std::vector<WideT<T>> sums;
       for (std::int64_t r = begin; r < end; ++r)
-        rows.run(static_cast<T*>(y.data), static_cast<const T*>(x.data), r / to.h, r % to.h, line, sums);
+        rows.run(static_cast<T*>(y.data), static_cast<const T*>(x.data), r / to.h, r % to.h, line,
+                 sums);
     });
   });
 }

@@ -21,7 +21,8 @@ struct Rows {
 Rows rowsOf(const View& x) {
   const std::int64_t width = x.shape.rank() == 0 ? 1 : x.shape[x.shape.rank() - 1];
   const std::int64_t count = width == 0 ? 0 : x.shape.numel() / width;
-  return {count, width, std::max<std::int64_t>(1, cpu::kGrain / 4 / std::max<std::int64_t>(1, width))};
+  return {count, width,
+          std::max<std::int64_t>(1, cpu::kGrain / 4 / std::max<std::int64_t>(1, width))};
 }
 
 template <class T>
@@ -45,7 +46,8 @@ LACUNA_RT_EVERY_WIDTH void logSoftmaxRow(T* y, const T* x, std::int64_t width, b
 }
 
 template <class T>
-LACUNA_RT_EVERY_WIDTH void softmaxGradRow(T* dx, const T* dy, const T* y, std::int64_t width, bool logarithm) {
+LACUNA_RT_EVERY_WIDTH void softmaxGradRow(T* dx, const T* dy, const T* y, std::int64_t width,
+                                          bool logarithm) {
   using W = WideT<T>;
   const auto slope = [dy](std::int64_t i) { return static_cast<W>(dy[i]); };
   const auto value = [y](std::int64_t i) { return static_cast<W>(y[i]); };
@@ -53,45 +55,53 @@ LACUNA_RT_EVERY_WIDTH void softmaxGradRow(T* dx, const T* dy, const T* y, std::i
     const W sum = cpu::sumLanes<W>(width, slope);
     for (std::int64_t i = 0; i < width; ++i) dx[i] = T(slope(i) - cpu::fastExp(value(i)) * sum);
   } else {
-    const W sum = cpu::sumLanes<W>(width, [slope, value](std::int64_t i) { return slope(i) * value(i); });
+    const W sum =
+        cpu::sumLanes<W>(width, [slope, value](std::int64_t i) { return slope(i) * value(i); });
     for (std::int64_t i = 0; i < width; ++i) dx[i] = T(value(i) * (slope(i) - sum));
   }
 }
 
-/// The divisor of a mean: the number of targets that count, or the sum of the weights of their classes.
+/// The divisor of a mean: the number of targets that count, or the sum of the weights of their
+/// classes.
 template <class W>
 double totalOf(const View& target, const W* weights, std::int64_t classes, std::int64_t ignore) {
   const auto* labels = static_cast<const std::int64_t*>(target.data);
   const std::int64_t rows = target.shape.numel();
-  if (weights == nullptr) return static_cast<double>(rows - std::count(labels, labels + rows, ignore));
+  if (weights == nullptr)
+    return static_cast<double>(rows - std::count(labels, labels + rows, ignore));
   double total = 0;
   for (std::int64_t r = 0; r < rows; ++r) {
     // A label that is no class was an error of the forward.
-    if (labels[r] != ignore && labels[r] >= 0 && labels[r] < classes) total += static_cast<double>(weights[labels[r]]);
+    if (labels[r] != ignore && labels[r] >= 0 && labels[r] < classes)
+      total += static_cast<double>(weights[labels[r]]);
   }
   return total;
 }
 
-void checkLabels(const std::int64_t* labels, std::int64_t rows, std::int64_t classes, std::int64_t ignore) {
+void checkLabels(const std::int64_t* labels, std::int64_t rows, std::int64_t classes,
+                 std::int64_t ignore) {
   for (std::int64_t r = 0; r < rows; ++r) {
     if (labels[r] == ignore || (labels[r] >= 0 && labels[r] < classes)) continue;
-    throw Error("cross_entropy: target " + std::to_string(labels[r]) + " of sample " + std::to_string(r) +
-                " is not one of " + std::to_string(classes) + " classes");
+    throw Error("cross_entropy: target " + std::to_string(labels[r]) + " of sample " +
+                std::to_string(r) + " is not one of " + std::to_string(classes) + " classes");
   }
 }
 
 template <class T>
-double lossOfRow(const T* logs, const WideT<T>* weights, std::int64_t classes, std::int64_t label, double smoothing) {
+double lossOfRow(const T* logs, const WideT<T>* weights, std::int64_t classes, std::int64_t label,
+                 double smoothing) {
   const auto at = [logs, weights](std::int64_t c) {
     const auto value = static_cast<double>(static_cast<WideT<T>>(logs[c]));
     return weights == nullptr ? value : value * static_cast<double>(weights[c]);
   };
   double loss = -(1 - smoothing) * at(label);
-  for (std::int64_t c = 0; smoothing != 0 && c < classes; ++c) loss -= smoothing / static_cast<double>(classes) * at(c);
+  for (std::int64_t c = 0; smoothing != 0 && c < classes; ++c)
+    loss -= smoothing / static_cast<double>(classes) * at(c);
   return loss;
 }
 
-/// The probability that a class should have: all, or what smoothing leaves it, times its weight if there are any.
+/// The probability that a class should have: all, or what smoothing leaves it, times its weight if
+/// there are any.
 template <class W>
 struct Wanted {
   const W* weights;
@@ -105,8 +115,8 @@ struct Wanted {
 };
 
 template <class T>
-LACUNA_RT_EVERY_WIDTH void crossEntropyGradRow(T* to, const T* logs, std::int64_t classes, Wanted<WideT<T>> wanted,
-                                               WideT<T> scale) {
+LACUNA_RT_EVERY_WIDTH void crossEntropyGradRow(T* to, const T* logs, std::int64_t classes,
+                                               Wanted<WideT<T>> wanted, WideT<T> scale) {
   using W = WideT<T>;
   const W all = wanted.weights == nullptr ? W(1) : cpu::sumLanes<W>(classes, wanted);
   const auto slope = [logs, all, scale](std::int64_t c, W want) {
@@ -129,8 +139,8 @@ void kernel::softmax(const View& out, const View& x, bool logarithm) {
     const Rows rows = rowsOf(x);
     parallelFor(rows.count, rows.grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
-        logSoftmaxRow(static_cast<T*>(out.data) + r * rows.width, static_cast<const T*>(x.data) + r * rows.width,
-                      rows.width, logarithm);
+        logSoftmaxRow(static_cast<T*>(out.data) + r * rows.width,
+                      static_cast<const T*>(x.data) + r * rows.width, rows.width, logarithm);
       }
     });
   });
@@ -149,8 +159,9 @@ void kernel::softmaxGrad(const View& gradX, const View& gradOut, const View& out
   });
 }
 
-void kernel::crossEntropy(const View& loss, const View& logProbabilities, const View& x, const View& target,
-                          const View& weight, const CrossEntropyArguments& arguments) {
+void kernel::crossEntropy(const View& loss, const View& logProbabilities, const View& x,
+                          const View& target, const View& weight,
+                          const CrossEntropyArguments& arguments) {
   softmax(logProbabilities, x, true);
   const auto* labels = static_cast<const std::int64_t*>(target.data);
   const std::int64_t rows = x.shape[0];
@@ -165,7 +176,8 @@ void kernel::crossEntropy(const View& loss, const View& logProbabilities, const 
       for (std::int64_t r = begin; r < end; ++r) {
         if (labels[r] == arguments.ignore) continue;
         const T* logs = static_cast<const T*>(logProbabilities.data) + r * classes;
-        losses[static_cast<std::size_t>(r)] = lossOfRow(logs, weights, classes, labels[r], arguments.smoothing);
+        losses[static_cast<std::size_t>(r)] =
+            lossOfRow(logs, weights, classes, labels[r], arguments.smoothing);
       }
     });
     double sum = 0;
@@ -175,8 +187,9 @@ void kernel::crossEntropy(const View& loss, const View& logProbabilities, const 
   });
 }
 
-void kernel::crossEntropyGrad(const View& gradX, const View& gradLoss, const View& logProbabilities, const View& target,
-                              const View& weight, const CrossEntropyArguments& arguments) {
+void kernel::crossEntropyGrad(const View& gradX, const View& gradLoss, const View& logProbabilities,
+                              const View& target, const View& weight,
+                              const CrossEntropyArguments& arguments) {
   const auto* labels = static_cast<const std::int64_t*>(target.data);
   const std::int64_t classes = gradX.shape[1];
   cpu::dispatchFloating(gradX.dtype, [&](auto tag) {

@@ -4,7 +4,8 @@
 
 namespace lacuna::rt {
 
-/// The value of LACUNA_THREADS; 0 where it is not set. Throws Error where it is no number of threads.
+/// The value of LACUNA_THREADS; 0 where it is not set. Throws Error where it is no number of
+/// threads.
 int threadsFromEnvironment();
 
 }  // namespace lacuna::rt

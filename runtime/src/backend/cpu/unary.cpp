@@ -31,7 +31,8 @@ void mapAny(kernel::Unary op, const View& out, const View& x, double p, double q
     case Neg:
       return cpu::map<T>(out, x, [](W v) { return W(wrapping(W(0)) - wrapping(v)); });
     case Abs:
-      return cpu::map<T>(out, x, [](W v) { return v > W(0) || v != v ? v : W(wrapping(W(0)) - wrapping(v)); });
+      return cpu::map<T>(
+          out, x, [](W v) { return v > W(0) || v != v ? v : W(wrapping(W(0)) - wrapping(v)); });
     case Square:
       return cpu::map<T>(out, x, [](W v) { return W(wrapping(v) * wrapping(v)); });
     case Relu:
@@ -49,7 +50,8 @@ void mapAny(kernel::Unary op, const View& out, const View& x, double p, double q
       return cpu::map<T>(out, x, [c = operand<W>(p)](W v) { return W(wrapping(v) * wrapping(c)); });
     case PowScalar:
       if constexpr (kIsWhole<W>)
-        return cpu::map<T>(out, x, [e = static_cast<std::int64_t>(p)](W v) { return cpu::integerPower(v, e); });
+        return cpu::map<T>(
+            out, x, [e = static_cast<std::int64_t>(p)](W v) { return cpu::integerPower(v, e); });
       return cpu::floatingUnary(op, out, x, p);
     default:
       return cpu::floatingUnary(op, out, x, p);

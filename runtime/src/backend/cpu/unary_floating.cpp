@@ -37,10 +37,13 @@ void floating(kernel::Unary op, const View& out, const View& x, double p) {
     case Sigmoid:
       return map<T>(out, x, [](W v) { return W(1) / (W(1) + std::exp(-v)); });
     case Gelu:
-      return map<T>(out, x, [half](W v) { return half * v * (W(1) + fastErf(v * W(0.70710678118654752440))); });
+      return map<T>(out, x, [half](W v) {
+        return half * v * (W(1) + fastErf(v * W(0.70710678118654752440)));
+      });
     case GeluTanh:
       return map<T>(out, x, [half](W v) {
-        return half * v * (W(1) + std::tanh(W(0.79788456080286535588) * (v + W(0.044715) * v * v * v)));
+        return half * v *
+               (W(1) + std::tanh(W(0.79788456080286535588) * (v + W(0.044715) * v * v * v)));
       });
     case Silu:
       return map<T>(out, x, [](W v) { return v / (W(1) + std::exp(-v)); });
@@ -58,7 +61,8 @@ void floating(kernel::Unary op, const View& out, const View& x, double p) {
       return map<T>(out, x, [a](W v) { return v > W(0) ? v : a * std::expm1(v); });
     case DivScalar:
       return map<T>(out, x, [a](W v) { return v / a; });
-    case PowScalar:  // the usual exponents, and what is left of them in gradients, without the library's function
+    case PowScalar:  // the usual exponents, and what is left of them in gradients, without the
+                     // library's function
       if (p == 1) return map<T>(out, x, [](W v) { return v; });
       if (p == 2) return map<T>(out, x, [](W v) { return v * v; });
       if (p == 3) return map<T>(out, x, [](W v) { return v * v * v; });

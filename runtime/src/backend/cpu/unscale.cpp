@@ -23,8 +23,8 @@ bool isInfinite(double value) {
 
 /// Returns 1 where one of the results is infinite.
 template <class O, class I>
-LACUNA_RT_EVERY_WIDTH std::uint32_t unscaleRange(O* to, const I* from, WideT<O> factor, std::int64_t begin,
-                                                 std::int64_t end) {
+LACUNA_RT_EVERY_WIDTH std::uint32_t unscaleRange(O* to, const I* from, WideT<O> factor,
+                                                 std::int64_t begin, std::int64_t end) {
   std::uint32_t infinite = 0;
   for (std::int64_t i = begin; i < end; ++i) {
     const O result = O(static_cast<WideT<O>>(static_cast<WideT<I>>(from[i])) * factor);

@@ -6,7 +6,8 @@
 
 #include "backend/cpu/loops.h"
 
-/// Optimizer updates: one pass over each parameter with its state, many parameters in one execution.
+/// Optimizer updates: one pass over each parameter with its state, many parameters in one
+/// execution.
 namespace lacuna::rt {
 
 using cpu::WideT;
@@ -34,19 +35,23 @@ void dispatchShort(DType type, const F& f) {
 }
 
 void* advanced(void* data, std::int64_t count, DType type) {
-  return data == nullptr ? nullptr : static_cast<std::byte*>(data) + count * static_cast<std::int64_t>(itemSize(type));
+  return data == nullptr
+             ? nullptr
+             : static_cast<std::byte*>(data) + count * static_cast<std::int64_t>(itemSize(type));
 }
 
-/// Elements from `at` on of an item with a master, which is up to date; their gradient in f32, where need be in `room`.
-kernel::UpdateItem stretchOf(const kernel::UpdateItem& item, std::int64_t at, std::int64_t count, float* room) {
+/// Elements from `at` on of an item with a master, which is up to date; their gradient in f32,
+/// where need be in `room`.
+kernel::UpdateItem stretchOf(const kernel::UpdateItem& item, std::int64_t at, std::int64_t count,
+                             float* room) {
   kernel::UpdateItem part = item;
   part.count = count;
   part.parameter = advanced(item.parameter, at, DType::F32);
   part.first = advanced(item.first, at, DType::F32);
   part.second = advanced(item.second, at, DType::F32);
   part.held = advanced(item.held, at, item.heldType);
-  const void* gradient =
-      static_cast<const std::byte*>(item.gradient) + at * static_cast<std::int64_t>(itemSize(item.gradientType));
+  const void* gradient = static_cast<const std::byte*>(item.gradient) +
+                         at * static_cast<std::int64_t>(itemSize(item.gradientType));
   part.gradient = gradient;
   dispatchShort(item.heldType, [&](auto tag) {
     using T = decltype(tag);
@@ -62,21 +67,23 @@ kernel::UpdateItem stretchOf(const kernel::UpdateItem& item, std::int64_t at, st
 void narrow(const kernel::UpdateItem& item, std::int64_t at, std::int64_t count) {
   dispatchShort(item.heldType, [&](auto tag) {
     using T = decltype(tag);
-    convertRow(static_cast<T*>(item.held) + at, static_cast<const float*>(item.parameter) + at, count);
+    convertRow(static_cast<T*>(item.held) + at, static_cast<const float*>(item.parameter) + at,
+               count);
   });
 }
 
 /// Calls update(part) for stretches of an item with a master.
 template <class Update>
-void forStretches(const kernel::UpdateItem& item, std::int64_t begin, std::int64_t end, const Update& update) {
+void forStretches(const kernel::UpdateItem& item, std::int64_t begin, std::int64_t end,
+                  const Update& update) {
   std::array<float, kStretch> room;
   for (std::int64_t at = begin; at < end; at += kStretch)
     update(stretchOf(item, at, std::min(kStretch, end - at), room.data()));
 }
 
 template <class T>
-LACUNA_RT_EVERY_WIDTH void sgdRange(const kernel::UpdateItem& item, const kernel::SgdArguments& a, std::int64_t begin,
-                                    std::int64_t end) {
+LACUNA_RT_EVERY_WIDTH void sgdRange(const kernel::UpdateItem& item, const kernel::SgdArguments& a,
+                                    std::int64_t begin, std::int64_t end) {
   using W = WideT<T>;
   auto* p = static_cast<T*>(item.parameter);
   const auto* g = static_cast<const T*>(item.gradient);
@@ -96,7 +103,8 @@ LACUNA_RT_EVERY_WIDTH void sgdRange(const kernel::UpdateItem& item, const kernel
   }
 }
 
-/// A second moment as it is kept. One that is too small for f16 stays above zero: steps are divided by its root.
+/// A second moment as it is kept. One that is too small for f16 stays above zero: steps are divided
+/// by its root.
 template <class T>
 T keptSquare(WideT<T> moment) {
   T kept = T(moment);
@@ -107,8 +115,8 @@ T keptSquare(WideT<T> moment) {
 }
 
 template <class T>
-LACUNA_RT_EVERY_WIDTH void adamRange(const kernel::UpdateItem& item, const kernel::AdamArguments& a, std::int64_t begin,
-                                     std::int64_t end) {
+LACUNA_RT_EVERY_WIDTH void adamRange(const kernel::UpdateItem& item, const kernel::AdamArguments& a,
+                                     std::int64_t begin, std::int64_t end) {
   using W = WideT<T>;
   auto* p = static_cast<T*>(item.parameter);
   const auto* g = static_cast<const T*>(item.gradient);
@@ -170,7 +178,8 @@ LACUNA_RT_EVERY_WIDTH void lambMoments(LambTerms<T> t, std::int64_t begin, std::
 
 /// The squares of parameter and direction, summed up.
 template <class T>
-LACUNA_RT_EVERY_WIDTH std::array<double, 2> lambSquares(LambTerms<T> t, std::int64_t begin, std::int64_t end) {
+LACUNA_RT_EVERY_WIDTH std::array<double, 2> lambSquares(LambTerms<T> t, std::int64_t begin,
+                                                        std::int64_t end) {
   using W = WideT<T>;
   const auto squares = [begin, end](const auto& term) {
     return cpu::sumLanes<double>(end - begin, [begin, term](std::int64_t i) {
@@ -183,12 +192,15 @@ LACUNA_RT_EVERY_WIDTH std::array<double, 2> lambSquares(LambTerms<T> t, std::int
 }
 
 template <class T>
-LACUNA_RT_EVERY_WIDTH void lambStep(LambTerms<T> t, WideT<T> step, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) t.p[i] = T(static_cast<WideT<T>>(t.p[i]) - step * t.direction(i));
+LACUNA_RT_EVERY_WIDTH void lambStep(LambTerms<T> t, WideT<T> step, std::int64_t begin,
+                                    std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i)
+    t.p[i] = T(static_cast<WideT<T>>(t.p[i]) - step * t.direction(i));
 }
 
-/// LAMB needs the whole direction's norm before it can take the first step along it. The direction is made twice rather
-/// than kept; pieces of a fixed size make the norms the same for every number of threads.
+/// LAMB needs the whole direction's norm before it can take the first step along it. The direction
+/// is made twice rather than kept; pieces of a fixed size make the norms the same for every number
+/// of threads.
 template <class T>
 class LambUpdate {
  public:
@@ -201,7 +213,8 @@ class LambUpdate {
     parallelFor(kPieces, std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(size, 1)),
                 [&](std::int64_t begin, std::int64_t end) {
                   for (std::int64_t i = begin; i < end; ++i)
-                    norms_[static_cast<std::size_t>(i)] = piece(i * size, std::min(count_, (i + 1) * size));
+                    norms_[static_cast<std::size_t>(i)] =
+                        piece(i * size, std::min(count_, (i + 1) * size));
                 });
     std::array<double, 2> squares{};
     for (const auto& piece : norms_) {
@@ -253,7 +266,8 @@ void each(const kernel::UpdateItem* items, std::size_t count, const Update& upda
 
 }  // namespace
 
-void kernel::sgd(const UpdateItem* items, std::size_t count, DType dtype, const SgdArguments& arguments) {
+void kernel::sgd(const UpdateItem* items, std::size_t count, DType dtype,
+                 const SgdArguments& arguments) {
   cpu::dispatchFloating(dtype, [&](auto tag) {
     each(items, count, [&](const UpdateItem& item, std::int64_t begin, std::int64_t end) {
       sgdRange<decltype(tag)>(item, arguments, begin, end);
@@ -261,7 +275,8 @@ void kernel::sgd(const UpdateItem* items, std::size_t count, DType dtype, const 
   });
 }
 
-void kernel::adam(const UpdateItem* items, std::size_t count, DType dtype, const AdamArguments& arguments) {
+void kernel::adam(const UpdateItem* items, std::size_t count, DType dtype,
+                  const AdamArguments& arguments) {
   cpu::dispatchFloating(dtype, [&](auto tag) {
     each(items, count, [&](const UpdateItem& item, std::int64_t begin, std::int64_t end) {
       adamRange<decltype(tag)>(item, arguments, begin, end);
@@ -269,9 +284,11 @@ void kernel::adam(const UpdateItem* items, std::size_t count, DType dtype, const
   });
 }
 
-void kernel::lamb(const UpdateItem* items, std::size_t count, DType dtype, const AdamArguments& arguments) {
+void kernel::lamb(const UpdateItem* items, std::size_t count, DType dtype,
+                  const AdamArguments& arguments) {
   cpu::dispatchFloating(dtype, [&](auto tag) {
-    for (std::size_t i = 0; i < count; ++i) LambUpdate<decltype(tag)>(items[i], arguments).run(arguments.rate);
+    for (std::size_t i = 0; i < count; ++i)
+      LambUpdate<decltype(tag)>(items[i], arguments).run(arguments.rate);
   });
 }
 

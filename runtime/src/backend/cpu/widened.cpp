@@ -23,10 +23,10 @@ void askForConvolutions(memory::data_type type) {
   const dnnl::engine& engine = library().engine;
   const dnnl::convolution_forward::primitive_desc forward(
       {dnnl::prop_kind::forward_training, kHow, picture, weight, picture, one, one, one}, engine);
-  const dnnl::convolution_backward_data::primitive_desc data({kHow, picture, weight, picture, one, one, one}, engine,
-                                                             forward);
-  const dnnl::convolution_backward_weights::primitive_desc weights({kHow, picture, weight, picture, one, one, one},
-                                                                   engine, forward);
+  const dnnl::convolution_backward_data::primitive_desc data(
+      {kHow, picture, weight, picture, one, one, one}, engine, forward);
+  const dnnl::convolution_backward_weights::primitive_desc weights(
+      {kHow, picture, weight, picture, one, one, one}, engine, forward);
 }
 
 /// The library knows best: it is asked for a small product and small convolutions.
@@ -67,7 +67,10 @@ View Widening::add(const Shape& shape, const Shape& strides) {
 View Widening::rest() const {
   if (workspace_.data == nullptr) return {};
   const auto bytes = static_cast<std::int64_t>(bytes_);
-  return {static_cast<std::byte*>(workspace_.data) + bytes_, {workspace_.shape.numel() - bytes}, {1}, DType::U8};
+  return {static_cast<std::byte*>(workspace_.data) + bytes_,
+          {workspace_.shape.numel() - bytes},
+          {1},
+          DType::U8};
 }
 
 }  // namespace lacuna::rt::cpu

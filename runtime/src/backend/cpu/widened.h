@@ -6,14 +6,17 @@
 
 #include "backend/backend.h"
 
-/// 16-bit types in plain loops, and on processors where oneDNN does not compute in them: bf16 without AVX-512, and f16.
-/// Kernels work on copies of parts in f32, in the workspace that they are given, and round the result once.
+/// 16-bit types in plain loops, and on processors where oneDNN does not compute in them: bf16
+/// without AVX-512, and f16. Kernels work on copies of parts in f32, in the workspace that they are
+/// given, and round the result once.
 namespace lacuna::rt::cpu {
 
-/// True when operands of this type are widened. ONEDNN_MAX_CPU_ISA counts, as for the library itself.
+/// True when operands of this type are widened. ONEDNN_MAX_CPU_ISA counts, as for the library
+/// itself.
 bool isWidened(DType type);
 
-/// Takes copies from the front of a workspace. Without one it only counts, and the views have no memory.
+/// Takes copies from the front of a workspace. Without one it only counts, and the views have no
+/// memory.
 class Widening {
  public:
   Widening() = default;

@@ -12,21 +12,22 @@ namespace {
 
 using Pass = kernel::ConvPass;
 
-/// Pictures that are widened at a time: some MiB of them, in parts that are as good as equal. Depends on shapes alone,
-/// so that equal runs give equal numbers.
+/// Pictures that are widened at a time: some MiB of them, in parts that are as good as equal.
+/// Depends on shapes alone, so that equal runs give equal numbers.
 std::int64_t picturesOfAPart(const View& x, const View& y) {
   constexpr std::int64_t kMostElements = std::int64_t{2} << 20;
   const std::int64_t pictures = x.shape[0];
-  const std::int64_t parts = std::clamp((x.shape.numel() + y.shape.numel()) / kMostElements, std::int64_t{1}, pictures);
+  const std::int64_t parts =
+      std::clamp((x.shape.numel() + y.shape.numel()) / kMostElements, std::int64_t{1}, pictures);
   return (pictures + parts - 1) / parts;
 }
 
-/// The operands of a part in f32, each in the order of its own. With several parts the gradients of the weights are
-/// added up: `sum` and `sumBias`.
+/// The operands of a part in f32, each in the order of its own. With several parts the gradients of
+/// the weights are added up: `sum` and `sumBias`.
 struct WideOperands {
   View x, y, weight, bias, sum, sumBias;
-  WideOperands(Widening& widening, Pass pass, const View& ownX, const View& ownY, const View& ownWeight, bool hasBias,
-               std::int64_t pictures)
+  WideOperands(Widening& widening, Pass pass, const View& ownX, const View& ownY,
+               const View& ownWeight, bool hasBias, std::int64_t pictures)
       : x(widening.add(part(ownX.shape, pictures), ownX.strides)),
         y(widening.add(part(ownY.shape, pictures), ownY.strides)),
         weight(widening.add(ownWeight.shape, ownWeight.strides)) {
@@ -45,8 +46,8 @@ struct WideOperands {
 };
 
 View picturesOf(View view, std::int64_t from, std::int64_t count) {
-  view.data =
-      static_cast<std::byte*>(view.data) + from * view.strides[0] * static_cast<std::int64_t>(itemSize(view.dtype));
+  view.data = static_cast<std::byte*>(view.data) +
+              from * view.strides[0] * static_cast<std::int64_t>(itemSize(view.dtype));
   view.shape[0] = count;
   return view;
 }
@@ -117,16 +118,17 @@ class WidenedConv {
 
 }  // namespace
 
-std::size_t widenedConvWorkspace(Pass pass, const View& x, const View& y, const View& weight, bool bias,
-                                 const kernel::ConvArguments& arguments) {
+std::size_t widenedConvWorkspace(Pass pass, const View& x, const View& y, const View& weight,
+                                 bool bias, const kernel::ConvArguments& arguments) {
   const std::int64_t pictures = picturesOfAPart(x, y);
   Widening widening;
   const WideOperands wide(widening, pass, x, y, weight, bias, pictures);
   const std::int64_t last = x.shape[0] % pictures;
   std::size_t own = kernel::convWorkspace(pass, wide.x, wide.y, wide.weight, bias, arguments);
   if (last != 0) {
-    own = std::max(own, kernel::convWorkspace(pass, picturesOf(wide.x, 0, last), picturesOf(wide.y, 0, last),
-                                              wide.weight, bias, arguments));
+    own = std::max(
+        own, kernel::convWorkspace(pass, picturesOf(wide.x, 0, last), picturesOf(wide.y, 0, last),
+                                   wide.weight, bias, arguments));
   }
   return widening.bytes() + own;
 }

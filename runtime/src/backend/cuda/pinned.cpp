@@ -12,8 +12,8 @@ namespace lacuna::rt {
 
 namespace {
 
-/// The part of CUDA's runtime that pinning needs, found by name: a program that links the runtime starts on machines
-/// without CUDA.
+/// The part of CUDA's runtime that pinning needs, found by name: a program that links the runtime
+/// starts on machines without CUDA.
 struct Library {
   decltype(&::cudaHostAlloc) allocate = nullptr;
   decltype(&::cudaFreeHost) release = nullptr;
@@ -43,9 +43,11 @@ void* cuda::allocatePinned(std::size_t bytes) {
   void* data = nullptr;
   const cudaError_t error = library().allocate(&data, bytes, cudaHostAllocPortable);
   if (error == cudaErrorMemoryAllocation) {
-    throw OutOfMemory("DataLoader: no page-locked memory for " + std::to_string(bytes) + " bytes of staging");
+    throw OutOfMemory("DataLoader: no page-locked memory for " + std::to_string(bytes) +
+                      " bytes of staging");
   }
-  if (error != cudaSuccess) fail("DataLoader", std::string("no page-locked memory: ") + library().text(error));
+  if (error != cudaSuccess)
+    fail("DataLoader", std::string("no page-locked memory: ") + library().text(error));
   return data;
 }
 

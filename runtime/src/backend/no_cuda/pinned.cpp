@@ -6,7 +6,8 @@
 namespace lacuna::rt {
 
 void* cuda::allocatePinned(std::size_t /*bytes*/) {
-  fail("DataLoader", "this build has no CUDA backend, so no page-locked memory; build where the CUDA toolkit is");
+  fail("DataLoader",
+       "this build has no CUDA backend, so no page-locked memory; build where the CUDA toolkit is");
 }
 void cuda::freePinned(void* /*data*/) {}
 

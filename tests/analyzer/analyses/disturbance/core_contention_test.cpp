@@ -25,9 +25,10 @@ CoreContention contended(const std::vector<std::pair<double, double>>& threads, 
   }
   for (std::uint32_t i = 0; i < threads.size(); ++i) {
     builder.append(Thread{.id = ThreadId(i + 1)});
-    for (const auto& [name, percent] :
-         {std::pair("thread CPU", threads[i].first), std::pair("waiting for a core", threads[i].second)}) {
-      builder.append(CounterTrack{.id = TrackId(++track), .thread = ThreadId(i + 1), .name = builder.intern(name)});
+    for (const auto& [name, percent] : {std::pair("thread CPU", threads[i].first),
+                                        std::pair("waiting for a core", threads[i].second)}) {
+      builder.append(CounterTrack{
+          .id = TrackId(++track), .thread = ThreadId(i + 1), .name = builder.intern(name)});
       builder.append(CounterSample{.timeNs = 0, .track = TrackId(track), .value = percent});
     }
   }
@@ -57,7 +58,8 @@ TEST(CoreContention, NobodyTakesACoreThatIsIdle) {
 TEST(CoreContention, ComesFromTheStatesOfThreadsWhereTheyAreRecorded) {
   StoreBuilder builder;
   const auto state = [&](std::uint32_t thread, TimeNs start, TimeNs dur, ThreadState what) {
-    builder.append(ThreadSpan{.startNs = start, .durNs = dur, .thread = ThreadId(thread), .state = what});
+    builder.append(
+        ThreadSpan{.startNs = start, .durNs = dur, .thread = ThreadId(thread), .state = what});
   };
   state(1, 0, 1000, ThreadState::Running);
   state(2, 0, 400, ThreadState::Runnable);   // a core is free of this program, but another has it

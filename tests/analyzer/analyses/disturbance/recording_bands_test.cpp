@@ -30,14 +30,17 @@ using namespace prof;
 class BandsTest : public testing::Test {
  protected:
   BandsTest() {
-    builder_.append(Environment{.key = builder_.intern("self.cost.range"), .value = builder_.intern("10")});
-    builder_.append(Environment{.key = builder_.intern("self.cost.mark"), .value = builder_.intern("4")});
+    builder_.append(
+        Environment{.key = builder_.intern("self.cost.range"), .value = builder_.intern("10")});
+    builder_.append(
+        Environment{.key = builder_.intern("self.cost.mark"), .value = builder_.intern("4")});
     builder_.append(Process{.id = ProcessId(1), .osPid = 1});
     builder_.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
     builder_.append(Device{.id = DeviceId(1), .kind = DeviceKind::Cpu});
     builder_.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
   }
-  void range(TimeNs start, TimeNs dur, const char* category, const char* name, std::uint64_t correlation = 0) {
+  void range(TimeNs start, TimeNs dur, const char* category, const char* name,
+             std::uint64_t correlation = 0) {
     builder_.append(Range{.startNs = start,
                           .durNs = dur,
                           .thread = ThreadId(1),
@@ -59,9 +62,10 @@ class BandsTest : public testing::Test {
 
 TEST_F(BandsTest, DelaysWhileTheDeviceWorksShowInTheNextIdleStretch) {
   kernel(1000, 1000, 7);
-  for (int i = 0; i < 5; ++i) range(1100 + 100 * i, 50, "op", "view");  // hidden by the kernel: 50 ns
-  range(2200, 400, "op", "relu", 8);                                    // 10 ns
-  builder_.append(Allocation{.timeNs = 2300, .thread = ThreadId(1)});   // 4 ns
+  for (int i = 0; i < 5; ++i)
+    range(1100 + 100 * i, 50, "op", "view");  // hidden by the kernel: 50 ns
+  range(2200, 400, "op", "relu", 8);          // 10 ns
+  builder_.append(Allocation{.timeNs = 2300, .thread = ThreadId(1)});  // 4 ns
   kernel(3000, 1000, 8);
   const Analysis analysis = analysed();
   EXPECT_EQ(analysis.ledgers.bands.run[Cause::Compute], 2 * 10);
@@ -74,8 +78,10 @@ TEST_F(BandsTest, DelaysWhileTheDeviceWorksShowInTheNextIdleStretch) {
 
 TEST_F(BandsTest, WorkInPlaceHoldsWhatIsRecordedMeanwhile) {
   for (const auto& [start, correlation] : {std::pair<TimeNs, std::uint64_t>(1000, 7), {3000, 8}}) {
-    builder_.append(ApiCall{
-        .startNs = start, .thread = ThreadId(1), .name = builder_.intern("enqueue"), .correlation = correlation});
+    builder_.append(ApiCall{.startNs = start,
+                            .thread = ThreadId(1),
+                            .name = builder_.intern("enqueue"),
+                            .correlation = correlation});
     kernel(start, 1000, correlation);
     for (int i = 0; i < 5; ++i) range(start + 100 + 100 * i, 50, "op", "view");
   }
@@ -86,8 +92,10 @@ TEST_F(BandsTest, WorkInPlaceHoldsWhatIsRecordedMeanwhile) {
 }
 
 TEST_F(BandsTest, WhatWatchingAddsIsPartOfTheBand) {
-  builder_.append(Environment{.key = builder_.intern("knob.self.cost.operator"), .value = builder_.intern("100")});
-  builder_.append(Environment{.key = builder_.intern("knob.self.cost.memory"), .value = builder_.intern("30")});
+  builder_.append(Environment{.key = builder_.intern("knob.self.cost.operator"),
+                              .value = builder_.intern("100")});
+  builder_.append(
+      Environment{.key = builder_.intern("knob.self.cost.memory"), .value = builder_.intern("30")});
   kernel(1000, 1000, 7);
   range(2200, 400, "operator", "relu");
   builder_.append(Allocation{.timeNs = 2300, .thread = ThreadId(1)});
@@ -110,11 +118,13 @@ TEST_F(BandsTest, NoBandIsWiderThanItsFigure) {
 TEST_F(BandsTest, OperatorsHoldWhatWasRecordedWithinThem) {
   range(1000, 500, "op", "linear", 7);
   range(1100, 200, "op", "addmm");
-  builder_.append(Allocation{.timeNs = 1150, .thread = ThreadId(1), .action = MemoryAction::Allocate, .bytes = 8});
+  builder_.append(Allocation{
+      .timeNs = 1150, .thread = ThreadId(1), .action = MemoryAction::Allocate, .bytes = 8});
   kernel(2000, 300, 7);
   const Analysis analysis = analysed();
   const auto row = [&](std::string_view name) {
-    return *std::find_if(analysis.of<OperatorTables>().byName.begin(), analysis.of<OperatorTables>().byName.end(),
+    return *std::find_if(analysis.of<OperatorTables>().byName.begin(),
+                         analysis.of<OperatorTables>().byName.end(),
                          [&](const OperatorRow& r) { return r.name == name; });
   };
   EXPECT_EQ(row("linear").recordingNs, 10 + 10 + 4);
@@ -130,7 +140,8 @@ TEST_F(BandsTest, CallsAndLaunchesHoldWhatWasRecordedMeanwhile) {
                           .thread = ThreadId(1),
                           .name = builder_.intern("cudaLaunchKernel"),
                           .correlation = 7});
-  for (const TimeNs at : {1050, 1300, 1400}) builder_.append(Allocation{.timeNs = at, .thread = ThreadId(1)});
+  for (const TimeNs at : {1050, 1300, 1400})
+    builder_.append(Allocation{.timeNs = at, .thread = ThreadId(1)});
   kernel(1500, 1000, 7);
   const Analysis analysis = analysed();
   EXPECT_EQ(analysis.of<LaunchStats>().medianCallNs, 100);
@@ -142,7 +153,8 @@ TEST_F(BandsTest, CallsAndLaunchesHoldWhatWasRecordedMeanwhile) {
   const std::string json = renderJson(analysis);
   for (const char* part : {"\"call_recording_ns\":4", "\"delay_recording_ns\":8"}) {
     std::string plain;
-    std::copy_if(json.begin(), json.end(), std::back_inserter(plain), [](char c) { return c != ' ' && c != '\n'; });
+    std::copy_if(json.begin(), json.end(), std::back_inserter(plain),
+                 [](char c) { return c != ' ' && c != '\n'; });
     EXPECT_NE(plain.find(part), std::string::npos) << part;
   }
 }
@@ -156,14 +168,17 @@ TEST_F(BandsTest, CopiesAndCollectivesOfACpuAreShownAsRanges) {
                            .bytes = 8,
                            .copyKind = CopyKind::HostToDevice});
   }
-  builder_.append(Memset{.startNs = 1500, .durNs = 100, .queue = QueueId(1), .device = DeviceId(1)});
+  builder_.append(
+      Memset{.startNs = 1500, .durNs = 100, .queue = QueueId(1), .device = DeviceId(1)});
   builder_.append(Kernel{.startNs = 2000,
                          .durNs = 300,
                          .queue = QueueId(1),
                          .device = DeviceId(1),
                          .name = builder_.intern("ncclDevKernel_AllReduce")});
   const Analysis analysis = analysed();
-  EXPECT_EQ(analysis.of<CopyStats>().byKind[static_cast<std::size_t>(CopyKind::HostToDevice)].recordingNs, 10 + 5);
+  EXPECT_EQ(
+      analysis.of<CopyStats>().byKind[static_cast<std::size_t>(CopyKind::HostToDevice)].recordingNs,
+      10 + 5);
   EXPECT_EQ(analysis.of<CopyStats>().memsetRecordingNs, 10);
   EXPECT_EQ(analysis.of<CommunicationStats>().recordingNs, 10);
   ASSERT_EQ(analysis.of<CommunicationStats>().collectives.size(), 1U);
@@ -197,8 +212,11 @@ TEST_F(BandsTest, RanksHoldWhatWasRecordedOnTheirDevices) {
 TEST_F(BandsTest, KernelsOfAGpuAreNotMadeLonger) {
   builder_.append(Device{.id = DeviceId(2), .kind = DeviceKind::Cuda});
   builder_.append(Queue{.id = QueueId(2), .device = DeviceId(2), .process = ProcessId(1)});
-  builder_.append(Kernel{
-      .startNs = 1000, .durNs = 500, .queue = QueueId(2), .device = DeviceId(2), .name = builder_.intern("gemm")});
+  builder_.append(Kernel{.startNs = 1000,
+                         .durNs = 500,
+                         .queue = QueueId(2),
+                         .device = DeviceId(2),
+                         .name = builder_.intern("gemm")});
   kernel(1000, 500, 9);
   const Analysis analysis = analysed();
   for (const KernelRow& row : analysis.of<KernelTable>())

@@ -22,18 +22,23 @@ using namespace prof;
 TEST(SelfOverhead, ACostIsANumberOfNanosecondsOrNothing) {
   const auto costOf = [](const char* text) {
     StoreBuilder builder;
-    builder.append(Environment{.key = builder.intern("self.cost.range"), .value = builder.intern(text)});
+    builder.append(
+        Environment{.key = builder.intern("self.cost.range"), .value = builder.intern(text)});
     return eventCosts(*builder.build()).rangeNs;
   };
   EXPECT_EQ(costOf("7.5"), 7.5);
-  for (const char* text : {"", "fast", "7,5", "-3", "inf", "nan", "1e300"}) EXPECT_EQ(costOf(text), 0) << text;
+  for (const char* text : {"", "fast", "7,5", "-3", "inf", "nan", "1e300"})
+    EXPECT_EQ(costOf(text), 0) << text;
 }
 
 TEST(SelfOverhead, MultipliesEventsWithWhatTheyCost) {
   StoreBuilder builder;
-  builder.append(Environment{.key = builder.intern("self.cost.range"), .value = builder.intern("50.0")});
-  builder.append(Environment{.key = builder.intern("self.cost.mark"), .value = builder.intern("20.0")});
-  for (int i = 0; i < 10; ++i) builder.append(Range{.startNs = i, .durNs = 1, .thread = ThreadId(1)});
+  builder.append(
+      Environment{.key = builder.intern("self.cost.range"), .value = builder.intern("50.0")});
+  builder.append(
+      Environment{.key = builder.intern("self.cost.mark"), .value = builder.intern("20.0")});
+  for (int i = 0; i < 10; ++i)
+    builder.append(Range{.startNs = i, .durNs = 1, .thread = ThreadId(1)});
   for (int i = 0; i < 4; ++i) builder.append(Mark{.timeNs = i});
   for (int i = 0; i < 6; ++i) builder.append(Allocation{.timeNs = i});
   builder.append(Range{.startNs = 5000, .durNs = 1, .thread = ThreadId(1)});  // outside
@@ -57,8 +62,11 @@ TEST(SelfOverhead, WatchingCostsMoreThanTheEvents) {
   cost("knob.self.cost.memory", "20");
   TimeNs at = 0;
   for (const char* category : {"operator", "operator", "operator", "module", "phase", "other"}) {
-    builder.append(
-        Range{.startNs = ++at, .durNs = 1, .thread = ThreadId(1), .category = builder.intern(category), .name = {}});
+    builder.append(Range{.startNs = ++at,
+                         .durNs = 1,
+                         .thread = ThreadId(1),
+                         .category = builder.intern(category),
+                         .name = {}});
   }
   builder.append(Allocation{.timeNs = 1});
   builder.append(Mark{.timeNs = 1});
@@ -93,8 +101,10 @@ TEST(SelfOverhead, OfARankIsWhatThatRecorded) {
   first.everything = false;
   first.processes = {ProcessId(1)};
   first.processOfThread = {{ThreadId(1), ProcessId(1)}, {ThreadId(2), ProcessId(2)}};
-  EXPECT_EQ(selfOverheadOf(*store, {0, 1000}, 1, {.only = first, .steps = {}, .taken = {}}, {0, 1000})->nsPerStep,
-            10 + 2 * 4 + 100);
+  EXPECT_EQ(
+      selfOverheadOf(*store, {0, 1000}, 1, {.only = first, .steps = {}, .taken = {}}, {0, 1000})
+          ->nsPerStep,
+      10 + 2 * 4 + 100);
   EXPECT_EQ(selfOverhead(*store, {0, 1000}, 1)->nsPerStep, 2 * (10 + 2 * 4) + 100 + 200);
 }
 
@@ -107,8 +117,11 @@ std::shared_ptr<const Store> withPlainSteps(TimeNs plainNs, int plain = 30) {
   for (int i = 0; i < 30 + plain; ++i) {
     const bool isPlain = 10 <= i && i < 10 + plain;
     const TimeNs dur = isPlain ? plainNs : 1'000;
-    builder.append(Range{
-        .startNs = at, .durNs = dur, .thread = ThreadId(1), .category = category, .name = isPlain ? quick : detailed});
+    builder.append(Range{.startNs = at,
+                         .durNs = dur,
+                         .thread = ThreadId(1),
+                         .category = category,
+                         .name = isPlain ? quick : detailed});
     at += dur;
   }
   return builder.build();
@@ -125,11 +138,14 @@ TEST(SelfOverhead, IsMeasuredAgainstPlainSteps) {
 }
 
 TEST(SelfOverhead, OfUnevenStepsIsWhatTheirEventsCost) {
-  // Every other step takes a tenth, so that the medians differ by chance; the events of a step take 30 ns.
+  // Every other step takes a tenth, so that the medians differ by chance; the events of a step take
+  // 30 ns.
   StoreBuilder builder;
-  builder.append(Environment{.key = builder.intern("self.cost.range"), .value = builder.intern("30")});
+  builder.append(
+      Environment{.key = builder.intern("self.cost.range"), .value = builder.intern("30")});
   builder.append(Device{.id = DeviceId(1), .kind = DeviceKind::Cpu});
-  builder.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = {}, .nativeId = 0, .name = {}});
+  builder.append(
+      Queue{.id = QueueId(1), .device = DeviceId(1), .process = {}, .nativeId = 0, .name = {}});
   TimeNs at = 0;
   for (int i = 0; i < 61; ++i) {
     const bool isPlain = 20 <= i && i < 40;
@@ -139,14 +155,17 @@ TEST(SelfOverhead, OfUnevenStepsIsWhatTheirEventsCost) {
                          .thread = ThreadId(1),
                          .category = builder.intern("step"),
                          .name = builder.intern(isPlain ? "plain step" : "step")});
-    if (!isPlain) builder.append(Kernel{.startNs = at, .durNs = dur - 10, .queue = QueueId(1), .device = DeviceId(1)});
+    if (!isPlain)
+      builder.append(
+          Kernel{.startNs = at, .durNs = dur - 10, .queue = QueueId(1), .device = DeviceId(1)});
     at += dur;
   }
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis);
   const auto bandsNs = static_cast<double>(analysis->meanStepBands().totalNs());
   ASSERT_GT(bandsNs, 0);
-  EXPECT_NEAR(static_cast<double>(analysis->of<SelfOverhead>().detailNsPerStep), bandsNs, 0.5 * bandsNs);
+  EXPECT_NEAR(static_cast<double>(analysis->of<SelfOverhead>().detailNsPerStep), bandsNs,
+              0.5 * bandsNs);
 }
 
 TEST(SelfOverhead, IsNoGainOfTime) {

@@ -28,19 +28,27 @@ class TakenCoresTest : public testing::Test {
  protected:
   TakenCoresTest() {
     builder_.append(Process{.id = ProcessId(1), .osPid = 1});
-    for (const std::uint32_t id : {1U, 2U}) builder_.append(Thread{.id = ThreadId(id), .process = ProcessId(1)});
-    builder_.append(Range{.startNs = 0, .durNs = 1000, .thread = ThreadId(1), .name = builder_.intern("program")});
+    for (const std::uint32_t id : {1U, 2U})
+      builder_.append(Thread{.id = ThreadId(id), .process = ProcessId(1)});
+    builder_.append(Range{
+        .startNs = 0, .durNs = 1000, .thread = ThreadId(1), .name = builder_.intern("program")});
   }
-  void recorder(std::vector<std::pair<TimeNs, double>> percents) { track({}, "recorder CPU", percents); }
+  void recorder(std::vector<std::pair<TimeNs, double>> percents) {
+    track({}, "recorder CPU", percents);
+  }
   void waits(std::uint32_t thread, std::vector<std::pair<TimeNs, double>> percents) {
     track(ThreadId(thread), "waiting for a core", percents);
   }
-  void track(ThreadId thread, std::string_view name, const std::vector<std::pair<TimeNs, double>>& percents) {
-    builder_.append(CounterTrack{.id = TrackId(++tracks_), .thread = thread, .name = builder_.intern(name)});
+  void track(ThreadId thread, std::string_view name,
+             const std::vector<std::pair<TimeNs, double>>& percents) {
+    builder_.append(
+        CounterTrack{.id = TrackId(++tracks_), .thread = thread, .name = builder_.intern(name)});
     for (const auto& [at, percent] : percents)
       builder_.append(CounterSample{.timeNs = at, .track = TrackId(tracks_), .value = percent});
   }
-  SelfOverhead overhead(std::int64_t steps = 1) { return *selfOverhead(*builder_.build(), {0, 1000}, steps); }
+  SelfOverhead overhead(std::int64_t steps = 1) {
+    return *selfOverhead(*builder_.build(), {0, 1000}, steps);
+  }
 
   StoreBuilder builder_;
   std::uint32_t tracks_ = 0;
@@ -86,7 +94,8 @@ TEST_F(TakenCoresTest, AddUpWhatThreadsWaited) {
   recorder({{0, 40}});
   waits(1, {{0, 15}});
   waits(2, {{0, 20}, {500, 30}});
-  EXPECT_EQ(overhead().nsPerStep, 175 + 200) << "at first all that they waited, then what the recorder ran";
+  EXPECT_EQ(overhead().nsPerStep, 175 + 200)
+      << "at first all that they waited, then what the recorder ran";
 }
 
 TEST_F(TakenCoresTest, AreNeverMoreThanTheTime) {
@@ -124,7 +133,9 @@ TEST_F(TakenCoresTest, OfARankAreThoseThatItsThreadsWaitedFor) {
 }
 
 TEST_F(TakenCoresTest, ValuesThatCannotBeTakeNothing) {
-  recorder({{0, std::numeric_limits<double>::infinity()}, {300, -20}, {600, std::numeric_limits<double>::quiet_NaN()}});
+  recorder({{0, std::numeric_limits<double>::infinity()},
+            {300, -20},
+            {600, std::numeric_limits<double>::quiet_NaN()}});
   waits(1, {{0, 30}});
   EXPECT_EQ(overhead().nsPerStep, 0);
 }
@@ -153,7 +164,8 @@ TEST_F(TakenBandsTest, WidenEveryStretchOfACpuDeviceByItsShare) {
   kernel(1, 100, 400);
   kernel(1, 700, 200);
   const Analysis analysis = analysed();
-  EXPECT_EQ(analysis.ledgers.bands.run[Cause::Compute], 120) << "of the first; nobody waited during the second";
+  EXPECT_EQ(analysis.ledgers.bands.run[Cause::Compute], 120)
+      << "of the first; nobody waited during the second";
   EXPECT_EQ(analysis.ledgers.bands.run.idleNs(), 30) << "of the 200 ns between them half";
   EXPECT_EQ(analysis.of<SelfOverhead>().nsPerStep, 150);
   ASSERT_EQ(analysis.of<KernelTable>().size(), 1U);
@@ -168,7 +180,8 @@ TEST_F(TakenBandsTest, DelayTheHostOfAGpuAlone) {
   kernel(1, 700, 200);
   const Analysis analysis = analysed();
   EXPECT_EQ(analysis.ledgers.bands.run[Cause::Compute], 0);
-  EXPECT_EQ(analysis.ledgers.bands.run.idleNs(), 120 + 60) << "what was taken while it computed shows behind it";
+  EXPECT_EQ(analysis.ledgers.bands.run.idleNs(), 120 + 60)
+      << "what was taken while it computed shows behind it";
   EXPECT_EQ(analysis.of<KernelTable>()[0].recordingNs, 0);
 }
 
@@ -203,31 +216,37 @@ TEST_P(RandomUse, NoBandIsMoreThanItsEntryNorAllOfThemMoreThanTheFirstFigure) {
     return std::uniform_int_distribution<std::int64_t>(from, to)(random);
   };
   StoreBuilder builder;
-  builder.append(Environment{.key = builder.intern("self.cost.range"), .value = builder.intern("10")});
+  builder.append(
+      Environment{.key = builder.intern("self.cost.range"), .value = builder.intern("10")});
   builder.append(Process{.id = ProcessId(1), .osPid = 1});
   for (std::uint32_t id = 1; id <= 3; ++id) {
-    builder.append(Thread{.id = ThreadId(id), .process = ProcessId(1), .endNs = pick(0, 1) * pick(2000, 9000)});
-    builder.append(
-        CounterTrack{.id = TrackId(id), .thread = ThreadId(id), .name = builder.intern("waiting for a core")});
+    builder.append(Thread{
+        .id = ThreadId(id), .process = ProcessId(1), .endNs = pick(0, 1) * pick(2000, 9000)});
+    builder.append(CounterTrack{
+        .id = TrackId(id), .thread = ThreadId(id), .name = builder.intern("waiting for a core")});
   }
   builder.append(CounterTrack{.id = TrackId(4), .name = builder.intern("recorder CPU")});
   for (TimeNs at = pick(0, 2000); at < 12'000; at += pick(1, 1500)) {
-    builder.append(CounterSample{
-        .timeNs = at, .track = TrackId(static_cast<std::uint32_t>(pick(1, 4))), .value = double(pick(0, 120))});
+    builder.append(CounterSample{.timeNs = at,
+                                 .track = TrackId(static_cast<std::uint32_t>(pick(1, 4))),
+                                 .value = double(pick(0, 120))});
   }
   const auto kind = pick(0, 1) == 0 ? DeviceKind::Cpu : DeviceKind::Cuda;
   builder.append(Device{.id = DeviceId(1), .kind = kind});
   builder.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
   for (TimeNs at = 1000; at < 10'000; at += pick(300, 700)) {
-    builder.append(Range{.startNs = at, .durNs = pick(0, 200), .thread = ThreadId(1), .name = builder.intern("x")});
-    builder.append(Kernel{.startNs = at, .durNs = pick(1, 250), .queue = QueueId(1), .device = DeviceId(1)});
+    builder.append(Range{
+        .startNs = at, .durNs = pick(0, 200), .thread = ThreadId(1), .name = builder.intern("x")});
+    builder.append(
+        Kernel{.startNs = at, .durNs = pick(1, 250), .queue = QueueId(1), .device = DeviceId(1)});
   }
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis);
   for (std::size_t i = 0; i < kCauseCount; ++i)
     EXPECT_LE(analysis->ledgers.bands.run.ns[i], analysis->ledgers.run.ns[i]) << i;
   // Each of some 60 segments is rounded by itself.
-  EXPECT_LE(analysis->ledgers.bands.run.totalNs(), analysis->of<SelfOverhead>().nsPerStep * analysis->stepCount() + 60);
+  EXPECT_LE(analysis->ledgers.bands.run.totalNs(),
+            analysis->of<SelfOverhead>().nsPerStep * analysis->stepCount() + 60);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomUse, testing::Range(1U, 1 + test::seeds(60)));
@@ -238,13 +257,15 @@ TEST_F(TakenCoresTest, WhatTheRecorderTookWasTakenByNoOtherProgram) {
   waits(2, {{0, 20}});
   track(ThreadId(2), "thread CPU", {{0, 60}});
   recorder({{200, 40}, {600, 90}});
-  EXPECT_NEAR(static_cast<double>(coreContention(*builder_.build(), {0, 1000}, {}, 2)->lostNs), 140 + 120, 2)
+  EXPECT_NEAR(static_cast<double>(coreContention(*builder_.build(), {0, 1000}, {}, 2)->lostNs),
+              140 + 120, 2)
       << "0.7 cores at first, then 0.3, and nothing while the recorder ran on more";
 }
 
 TEST_F(TakenCoresTest, AreNoOtherProgramsAlsoWhereStatesAreRecorded) {
   const auto state = [&](std::uint32_t thread, TimeNs start, TimeNs dur, ThreadState what) {
-    builder_.append(ThreadSpan{.startNs = start, .durNs = dur, .thread = ThreadId(thread), .state = what});
+    builder_.append(
+        ThreadSpan{.startNs = start, .durNs = dur, .thread = ThreadId(thread), .state = what});
   };
   state(1, 0, 1000, ThreadState::Running);
   state(2, 0, 400, ThreadState::Runnable);

@@ -14,7 +14,8 @@ using namespace prof;
 class ThreadShareTest : public testing::Test {
  protected:
   void counter(std::uint32_t id, std::uint32_t thread, const char* name) {
-    trace.append(CounterTrack{.id = TrackId(id), .thread = ThreadId(thread), .name = trace.intern(name)});
+    trace.append(
+        CounterTrack{.id = TrackId(id), .thread = ThreadId(thread), .name = trace.intern(name)});
   }
   void value(std::uint32_t id, TimeNs at, double percent) {
     trace.append(CounterSample{.timeNs = at, .track = TrackId(id), .value = percent});
@@ -26,7 +27,8 @@ class ThreadShareTest : public testing::Test {
 TEST_F(ThreadShareTest, IsTheMeanOverTime) {
   counter(1, 1, "thread CPU");
   counter(2, 2, "thread CPU");
-  for (const auto& [at, percent] : {std::pair(100, 100.0), {200, 50.0}, {400, 0.0}}) value(1, at, percent);
+  for (const auto& [at, percent] : {std::pair(100, 100.0), {200, 50.0}, {400, 0.0}})
+    value(1, at, percent);
   value(2, 400, 77);
   const auto store = trace.build();
   EXPECT_DOUBLE_EQ(*threadShare(*store, ThreadId(1), kThreadCpu, {0, 400}), 150.0 / 400);
@@ -50,8 +52,10 @@ TEST_F(ThreadShareTest, OfTheStepsIsOfTheSteadyOnes) {
   trace.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
   trace.append(Kernel{.startNs = 5, .durNs = 5, .queue = QueueId(1), .device = DeviceId(1)});
   for (TimeNs step = 0; step < 10; ++step) {
-    trace.append(
-        Range{.startNs = step * 100 * kMs, .durNs = 100 * kMs, .thread = ThreadId(1), .name = trace.intern("step")});
+    trace.append(Range{.startNs = step * 100 * kMs,
+                       .durNs = 100 * kMs,
+                       .thread = ThreadId(1),
+                       .name = trace.intern("step")});
   }
   counter(1, 1, "thread CPU");
   for (TimeNs at = 100; at <= 1'000; at += 100) value(1, at * kMs, 40);

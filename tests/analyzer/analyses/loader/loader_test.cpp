@@ -27,7 +27,8 @@ auto loaderRanges(StoreBuilder& builder) {
 
 TEST(Loader, ABatchThatTheConsumerLoadsHidesNoWorkers) {
   StoreBuilder builder;
-  for (std::uint32_t thread = 1; thread <= 5; ++thread) builder.append(Thread{.id = ThreadId(thread)});
+  for (std::uint32_t thread = 1; thread <= 5; ++thread)
+    builder.append(Thread{.id = ThreadId(thread)});
   const auto range = loaderRanges(builder);
   for (TimeNs i = 0; i < 20; ++i) {
     range(2 + static_cast<std::uint32_t>(i % 4), 100 * i, 300, "fetch");
@@ -67,7 +68,8 @@ std::shared_ptr<const Store> twoEpochs(TimeNs secondFrom) {
 TEST(Loader, WhatStartsAndEndsWorkersIsWaitedForAndTakesNoBatch) {
   StoreBuilder builder;
   for (std::uint32_t worker = 1; worker <= 3; ++worker) {
-    builder.append(Process{.id = ProcessId(worker), .parent = ProcessId(worker > 1 ? 1 : 0), .osPid = worker});
+    builder.append(
+        Process{.id = ProcessId(worker), .parent = ProcessId(worker > 1 ? 1 : 0), .osPid = worker});
     builder.append(Thread{.id = ThreadId(worker), .process = ProcessId(worker)});
   }
   const auto range = loaderRanges(builder);
@@ -92,8 +94,9 @@ TEST(Loader, WorkersThatTakeTheirPredecessorsPlaceAreNotMore) {
   ASSERT_TRUE(loader);
   EXPECT_EQ(loader->workers, 2U);
   EXPECT_EQ(loader->restarts, 1U);
-  // The first set's last batch was ready at 650; the wait for the second began at 700. Its other worker began 100
-  // later, and between the first batches of both the program waited from 5220 to 5250.
+  // The first set's last batch was ready at 650; the wait for the second began at 700. Its other
+  // worker began 100 later, and between the first batches of both the program waited from 5220 to
+  // 5250.
   EXPECT_EQ(loader->restartNs, 5000 - 700 + 30);
   EXPECT_EQ(loader->longestRestart.startNs, 700);
   EXPECT_EQ(loader->longestRestart.endNs, 5000);
@@ -102,20 +105,22 @@ TEST(Loader, WorkersThatTakeTheirPredecessorsPlaceAreNotMore) {
 }
 
 TEST(Loader, AWorkerThatIsStartedBehindTheOthersIsWaitedFor) {
-  // Two sets of two workers that take 100 for each batch, two for each worker. In the second set the other worker
-  // begins 40 later; then the program waits for its first batch from 5105 to 5140, or, where it comes late itself, not
-  // at all.
+  // Two sets of two workers that take 100 for each batch, two for each worker. In the second set
+  // the other worker begins 40 later; then the program waits for its first batch from 5105 to 5140,
+  // or, where it comes late itself, not at all.
   for (const bool waits : {true, false}) {
     StoreBuilder builder;
     for (std::uint32_t worker = 1; worker <= 5; ++worker) {
-      builder.append(Process{.id = ProcessId(worker), .parent = ProcessId(worker > 1 ? 1 : 0), .osPid = worker});
+      builder.append(Process{
+          .id = ProcessId(worker), .parent = ProcessId(worker > 1 ? 1 : 0), .osPid = worker});
       builder.append(Thread{.id = ThreadId(worker), .process = ProcessId(worker)});
     }
     const auto range = loaderRanges(builder);
     for (const TimeNs from : {0, 5000}) {
       for (TimeNs i = 0; i < 4; ++i) {
         const TimeNs late = from > 0 && i % 2 == 1 ? 40 : 0;
-        range((from > 0 ? 4 : 2) + static_cast<std::uint32_t>(i % 2), from + late + 100 * (i / 2), 100, "fetch");
+        range((from > 0 ? 4 : 2) + static_cast<std::uint32_t>(i % 2), from + late + 100 * (i / 2),
+              100, "fetch");
       }
     }
     range(1, 300, 4700 + 100, "wait");
@@ -142,8 +147,10 @@ TEST(Loader, AWaitInsideOfAWaitIsPartOfIt) {
   builder.append(Thread{.id = ThreadId(1)});
   for (TimeNs i = 0; i < 10; ++i) {
     const auto range = [&](TimeNs start, TimeNs dur, const char* name) {
-      builder.append(
-          Range{.startNs = 100 * i + start, .durNs = dur, .thread = ThreadId(1), .name = builder.intern(name)});
+      builder.append(Range{.startNs = 100 * i + start,
+                           .durNs = dur,
+                           .thread = ThreadId(1),
+                           .name = builder.intern(name)});
     };
     range(0, 50, "data_wait");
     range(5, 40, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
@@ -168,7 +175,8 @@ LoaderStats loaderOf(std::uint32_t workers, std::int64_t fetchNs, std::int64_t d
 
 TEST(LoaderVerdict, SaysWhatBindsAndWhatWouldHideIt) {
   // A batch takes 10 of a step's 15 ms; the other 5 ms use one up in the time.
-  const LoaderVerdict reading = loaderVerdict(loaderOf(0, 80'000'000, 20'000'000), 15'000'000, 10'000'000, 0);
+  const LoaderVerdict reading =
+      loaderVerdict(loaderOf(0, 80'000'000, 20'000'000), 15'000'000, 10'000'000, 0);
   EXPECT_EQ(reading.bound, LoaderBound::Reading);
   EXPECT_EQ(reading.workersNeeded, 2u);
   EXPECT_EQ(reading.prefetchNeeded, 2u);

@@ -39,7 +39,9 @@ class Allocations {
                                      .op = builder_.intern("matmul")});
   }
   std::shared_ptr<const analyzer::Store> built() { return builder_.build(); }
-  std::vector<analyzer::DeviceMemory> analysed() { return std::move(*analyzer::deviceMemory(*builder_.build(), {})); }
+  std::vector<analyzer::DeviceMemory> analysed() {
+    return std::move(*analyzer::deviceMemory(*builder_.build(), {}));
+  }
 
  private:
   analyzer::StoreBuilder builder_;

@@ -20,7 +20,8 @@ class MemoryAtTest : public ::testing::Test {
  protected:
   void row(prof::TimeNs time, MemoryAction action, std::uint64_t address, std::uint64_t bytes,
            MemoryRole role = MemoryRole::Activation) {
-    trace_.append(Allocation{.timeNs = time, .action = action, .role = role, .address = address, .bytes = bytes});
+    trace_.append(Allocation{
+        .timeNs = time, .action = action, .role = role, .address = address, .bytes = bytes});
   }
   StoreBuilder trace_;
 };
@@ -52,7 +53,8 @@ TEST_F(MemoryAtTest, RolesThatNobodyKnowsCountAsOther) {
   const auto store = trace_.build();
   const MemoryMoment at = *memoryAt(*store, 25);
   ASSERT_EQ(at.live.size(), 2u);
-  for (const LiveBlock& block : at.live) EXPECT_EQ(block.tensor.role, MemoryRole::Other) << block.tensor.bytes;
+  for (const LiveBlock& block : at.live)
+    EXPECT_EQ(block.tensor.role, MemoryRole::Other) << block.tensor.bytes;
   EXPECT_EQ(at.byRole[static_cast<std::size_t>(MemoryRole::Other)], 400u);
   const auto analysis = analyse(store);
   ASSERT_TRUE(analysis) << analysis.error().message;
@@ -78,11 +80,17 @@ TEST_F(MemoryAtTest, AnAddressThatIsHandedOutAtOnceHidesNoLaterFree) {
 TEST_F(MemoryAtTest, IsThatOfOneDeviceWhereOneIsAskedFor) {
   for (std::uint32_t device : {1U, 2U}) {
     for (const auto action : {MemoryAction::Reserve, MemoryAction::Allocate})
-      trace_.append(
-          Allocation{.timeNs = 10, .device = prof::DeviceId(device), .action = action, .address = 1, .bytes = 50});
+      trace_.append(Allocation{.timeNs = 10,
+                               .device = prof::DeviceId(device),
+                               .action = action,
+                               .address = 1,
+                               .bytes = 50});
   }
-  trace_.append(Allocation{
-      .timeNs = 20, .device = prof::DeviceId(2), .action = MemoryAction::Allocate, .address = 2, .bytes = 100});
+  trace_.append(Allocation{.timeNs = 20,
+                           .device = prof::DeviceId(2),
+                           .action = MemoryAction::Allocate,
+                           .address = 2,
+                           .bytes = 100});
   const auto store = trace_.build();
   EXPECT_EQ(memoryAt(*store, 30)->bytes, 200u);
   const MemoryMoment one = *memoryAt(*store, 30, {}, prof::DeviceId(2));

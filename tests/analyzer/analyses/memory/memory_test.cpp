@@ -43,7 +43,8 @@ TEST(Memory, WhatIsAliveWhenTheWindowBeginsCountsForIt) {
   ASSERT_TRUE(quiet);
   EXPECT_EQ(quiet->peakBytes, 1000u);
   EXPECT_EQ(quiet->live.size(), 2u);
-  for (const auto& [window, bytes] : {std::pair(TimeWindow{200, 300}, 1700u), std::pair(TimeWindow{300, 400}, 1000u)}) {
+  for (const auto& [window, bytes] :
+       {std::pair(TimeWindow{200, 300}, 1700u), std::pair(TimeWindow{300, 400}, 1000u)}) {
     const auto devices = deviceMemory(*store, window);
     ASSERT_TRUE(devices);
     ASSERT_EQ(devices->size(), 1u);
@@ -57,9 +58,9 @@ TEST(Memory, TellsHowLongWhatIsAliveAtThePeakHasBeenThereAndStays) {
   // Steps begin at 100, 200, 300, 400; the peak is at 250.
   Allocations rows;
   rows.addAt(50, MemoryAction::Allocate, 1, 900, MemoryRole::Parameter);  // never freed
-  rows.addAt(110, MemoryAction::Allocate, 2, 800);                        // made a step earlier, freed two steps later
-  rows.addAt(220, MemoryAction::Allocate, 3, 700);                        // of this step, freed in it
-  rows.addAt(230, MemoryAction::Allocate, 4, 600);                        // its address is handed out again
+  rows.addAt(110, MemoryAction::Allocate, 2, 800);  // made a step earlier, freed two steps later
+  rows.addAt(220, MemoryAction::Allocate, 3, 700);  // of this step, freed in it
+  rows.addAt(230, MemoryAction::Allocate, 4, 600);  // its address is handed out again
   rows.addAt(240, MemoryAction::Allocate, 5, 300);
   rows.addAt(245, MemoryAction::Free, 5, 0);
   rows.addAt(250, MemoryAction::Allocate, 6, 400);
@@ -76,8 +77,9 @@ TEST(Memory, TellsHowLongWhatIsAliveAtThePeakHasBeenThereAndStays) {
   ASSERT_EQ(stats->lives.size(), 5u);
   const auto life = [&](std::size_t at) {
     const TensorLife& one = stats->lives[at];
-    return std::to_string(stats->live[at].bytes) + ": " + std::to_string(one.stepsOld) + " steps, " +
-           (one.freed ? "to " + std::to_string(one.freedNs) : "on") + ", " + std::to_string(one.stepsAhead) + " steps";
+    return std::to_string(stats->live[at].bytes) + ": " + std::to_string(one.stepsOld) +
+           " steps, " + (one.freed ? "to " + std::to_string(one.freedNs) : "on") + ", " +
+           std::to_string(one.stepsAhead) + " steps";
   };
   EXPECT_EQ(life(0), "900: 2 steps, on, 2 steps");
   EXPECT_EQ(life(1), "800: 1 steps, to 450, 2 steps");
@@ -94,12 +96,16 @@ std::int64_t leakOf(int emptied) {
   builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
   std::vector<std::uint64_t> alive;
   const auto memory = [&](TimeNs time, MemoryAction action, std::uint64_t address) {
-    builder.append(
-        Allocation{.timeNs = time, .thread = ThreadId(1), .action = action, .address = address, .bytes = 16 << 10});
+    builder.append(Allocation{.timeNs = time,
+                              .thread = ThreadId(1),
+                              .action = action,
+                              .address = address,
+                              .bytes = 16 << 10});
   };
   for (int step = 0; step < 40; ++step) {
     const TimeNs start = 1000 * step;
-    builder.append(Range{.startNs = start, .durNs = 990, .thread = ThreadId(1), .name = builder.intern("step")});
+    builder.append(Range{
+        .startNs = start, .durNs = 990, .thread = ThreadId(1), .name = builder.intern("step")});
     alive.push_back(static_cast<std::uint64_t>(step + 1) << 20);
     memory(start + 500, MemoryAction::Allocate, alive.back());
     if (emptied == 0 || step % emptied != emptied - 1) continue;

@@ -63,16 +63,19 @@ TEST(DeviceMemory, TellsRolesApart) {
 TEST(PeakEdits, RankWhatIsFreeBeforeWhatCostsTime) {
   MemoryStats memory;
   memory.peakAtNs = 150;
-  memory.live = {
-      {8 * kMiB, MemoryRole::Activation, "", "relu", 120},     {6 * kMiB, MemoryRole::Activation, "", "matmul", 110},
-      {5 * kMiB, MemoryRole::Activation, "", "unseen", 110},   {4 * kMiB, MemoryRole::Gradient, "net.weight", "", 50},
-      {9 * kMiB, MemoryRole::Parameter, "net.weight", "", 10}, {3 * kMiB, MemoryRole::Gradient, "net.bias", "", 140}};
+  memory.live = {{8 * kMiB, MemoryRole::Activation, "", "relu", 120},
+                 {6 * kMiB, MemoryRole::Activation, "", "matmul", 110},
+                 {5 * kMiB, MemoryRole::Activation, "", "unseen", 110},
+                 {4 * kMiB, MemoryRole::Gradient, "net.weight", "", 50},
+                 {9 * kMiB, MemoryRole::Parameter, "net.weight", "", 10},
+                 {3 * kMiB, MemoryRole::Gradient, "net.bias", "", 140}};
   Steps steps;
   steps.all.resize(2);
   steps.all[0].endNs = steps.all[1].startNs = 100;
   steps.all[1].endNs = 200;
-  const std::vector<OperatorRow> operators{{.name = "relu", .shapes = {}, .count = 10, .deviceNs = 1000},
-                                           {.name = "matmul", .shapes = {}, .count = 1, .deviceNs = 900}};
+  const std::vector<OperatorRow> operators{
+      {.name = "relu", .shapes = {}, .count = 10, .deviceNs = 1000},
+      {.name = "matmul", .shapes = {}, .count = 1, .deviceNs = 900}};
   const auto edits = peakEdits(memory, steps, operators);
   ASSERT_EQ(edits.size(), 4u);
   EXPECT_EQ(edits[0].origin, "net.weight");
@@ -86,8 +89,8 @@ TEST(PeakEdits, RankWhatIsFreeBeforeWhatCostsTime) {
 }
 
 TEST(PeakEdits, AreForeseenByPlayingThemOnTheAllocations) {
-  // Two steps of 100 ns. The first step's gradient lives into the second, whose activation makes the peak; the first
-  // step's peak, 14 MiB, is what remains where the second's is lowered.
+  // Two steps of 100 ns. The first step's gradient lives into the second, whose activation makes
+  // the peak; the first step's peak, 14 MiB, is what remains where the second's is lowered.
   Allocations rows;
   rows.addAt(10, MemoryAction::Allocate, 1, 8 * kMiB, MemoryRole::Activation);
   rows.addAt(20, MemoryAction::Allocate, 2, 6 * kMiB, MemoryRole::Gradient);

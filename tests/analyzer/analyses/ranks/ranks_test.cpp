@@ -44,8 +44,10 @@ TEST(Ranks, OfTwoTheLaterOneIsBehindTheOther) {
 }
 
 TEST(Ranks, WithoutTheLastOneTheOthersWaitForTheNextToLast) {
-  const RankStats stats =
-      rankStats({{0, 100, 0, "reduce"}, {5, 100, 1, "reduce"}, {30, 100, 2, "reduce"}, {40, 100, 3, "reduce"}});
+  const RankStats stats = rankStats({{0, 100, 0, "reduce"},
+                                     {5, 100, 1, "reduce"},
+                                     {30, 100, 2, "reduce"},
+                                     {40, 100, 3, "reduce"}});
   ASSERT_EQ(stats.rows.size(), 4u);
   EXPECT_EQ(stats.rows[3].stepHeldUpNs, 35);
   EXPECT_EQ(stats.rows[3].stepAloneNs, 10);
@@ -53,9 +55,10 @@ TEST(Ranks, WithoutTheLastOneTheOthersWaitForTheNextToLast) {
 }
 
 TEST(Ranks, WhatIsWaitedForInSeveralAtOnceIsLostOnce) {
-  // Two all-reduces of buckets, side by side: the rank that is late holds the other one up from 0 to 45.
-  const RankStats stats =
-      rankStats({{0, 100, 0, "first"}, {40, 100, 1, "first"}, {5, 100, 0, "second"}, {45, 100, 1, "second"}});
+  // Two all-reduces of buckets, side by side: the rank that is late holds the other one up from 0
+  // to 45.
+  const RankStats stats = rankStats(
+      {{0, 100, 0, "first"}, {40, 100, 1, "first"}, {5, 100, 0, "second"}, {45, 100, 1, "second"}});
   ASSERT_EQ(stats.rows.size(), 2U);
   EXPECT_EQ(stats.rows[0].waitNs, 80);
   EXPECT_EQ(stats.rows[0].stepWaitNs, 45);
@@ -88,10 +91,13 @@ TEST(Ranks, GroupsOfOneDescriptionAreMatchedEachByItself) {
                           .queue = queue,
                           .name = builder.intern("ncclDevKernel_AllReduce"),
                           .args = args});
-    builder.append(ArgSet{.id = args, .shape = builder.intern("+Process Group Name\n+Process Group Description")});
+    builder.append(ArgSet{
+        .id = args, .shape = builder.intern("+Process Group Name\n+Process Group Description")});
     const auto text = [&](const char* key, const char* value) {
-      builder.append(
-          Arg{.set = args, .key = builder.intern(key), .type = ArgType::Text, .value = builder.intern(value).value});
+      builder.append(Arg{.set = args,
+                         .key = builder.intern(key),
+                         .type = ArgType::Text,
+                         .value = builder.intern(value).value});
     };
     text("Process Group Name", rank < 2 ? "3" : "4");
     text("Process Group Description", "tensor");
@@ -104,7 +110,8 @@ TEST(Ranks, GroupsOfOneDescriptionAreMatchedEachByItself) {
   EXPECT_EQ(stats->matched, 2U);
   ASSERT_EQ(stats->rows.size(), 4U);
   const std::int64_t waits[] = {10, 0, 40, 0};
-  for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(stats->rows[rank].waitNs, waits[rank]) << rank;
+  for (std::size_t rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(stats->rows[rank].waitNs, waits[rank]) << rank;
 }
 
 TEST(Ranks, AreSilentOnOneRank) {

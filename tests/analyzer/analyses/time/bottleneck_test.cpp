@@ -23,9 +23,12 @@ Analysis analysed(const RunPlan& plan) {
 TEST(Bottleneck, IsWhatTakesMuchOfTheStep) {
   EXPECT_EQ(analysed({}).of<Bottleneck>().by, BoundBy::Device);
   EXPECT_EQ(analysed({.batchNs = 20'000'000, .workers = 0}).of<Bottleneck>().by, BoundBy::Input);
-  EXPECT_EQ(analysed({.batchNs = 20'000'000, .workers = 0, .waitIsMarked = false}).of<Bottleneck>().by, BoundBy::Input);
+  EXPECT_EQ(
+      analysed({.batchNs = 20'000'000, .workers = 0, .waitIsMarked = false}).of<Bottleneck>().by,
+      BoundBy::Input);
   EXPECT_EQ(analysed({.hostPauseNs = 3'000'000}).of<Bottleneck>().by, BoundBy::Host);
-  EXPECT_EQ(analysed({.ranks = 2, .collectiveNs = 3'000'000}).of<Bottleneck>().by, BoundBy::Communication);
+  EXPECT_EQ(analysed({.ranks = 2, .collectiveNs = 3'000'000}).of<Bottleneck>().by,
+            BoundBy::Communication);
   EXPECT_EQ(analysed({.pageableCopyNs = 3'000'000}).of<Bottleneck>().by, BoundBy::Copy);
 }
 
@@ -40,7 +43,8 @@ TEST(Bottleneck, TiersAreThoseOfInputPipelines) {
   EXPECT_EQ(inputOf(2'000'000).tier, Tier::High);
   EXPECT_NEAR(inputOf(2'000'000).share, 1.0 / 3, 0.02);
   double sum = 0;
-  for (const BoundShare& part : analysed({.batchNs = 2'000'000, .workers = 0}).of<Bottleneck>().shares)
+  for (const BoundShare& part :
+       analysed({.batchNs = 2'000'000, .workers = 0}).of<Bottleneck>().shares)
     sum += part.share;
   EXPECT_NEAR(sum, 1, 1e-9);
 }

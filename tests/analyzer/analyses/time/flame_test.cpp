@@ -19,8 +19,10 @@ using prof::ThreadId;
 class FlameTest : public ::testing::Test {
  protected:
   void range(std::uint32_t thread, prof::TimeNs start, prof::TimeNs length, std::string_view name) {
-    trace_.append(
-        prof::Range{.startNs = start, .durNs = length, .thread = ThreadId(thread), .name = trace_.intern(name)});
+    trace_.append(prof::Range{.startNs = start,
+                              .durNs = length,
+                              .thread = ThreadId(thread),
+                              .name = trace_.intern(name)});
   }
   /// "name total self count" of every node, parents first.
   std::vector<std::string> show(prof::TimeWindow window = {}) {
@@ -81,13 +83,16 @@ TEST_F(FlameTest, KeepsThreadsApart) {
 
 TEST_F(FlameTest, WhatKinetoSaysOfItselfIsNoWork) {
   const auto traced = [&](std::uint32_t thread, prof::TimeNs length, std::string_view name) {
-    trace_.append(prof::Range{
-        .durNs = length, .thread = ThreadId(thread), .category = trace_.intern("Trace"), .name = trace_.intern(name)});
+    trace_.append(prof::Range{.durNs = length,
+                              .thread = ThreadId(thread),
+                              .category = trace_.intern("Trace"),
+                              .name = trace_.intern(name)});
   };
   traced(9, 1000, "PyTorch Profiler (0)");
   traced(1, 50, "work of a program");
   range(1, 100, 40, "PyTorch Profiler (0)");
-  EXPECT_THAT(show(), testing::ElementsAre("work of a program 50 50 1", "PyTorch Profiler (0) 40 40 1"));
+  EXPECT_THAT(show(),
+              testing::ElementsAre("work of a program 50 50 1", "PyTorch Profiler (0) 40 40 1"));
 }
 
 }  // namespace

@@ -16,10 +16,12 @@ TEST(Histogram, CountsEveryEventOnce) {
   const auto name = trace.intern("gemm");
   prof::TimeNs at = 0;
   for (const std::int64_t length : {10, 10, 10, 20, 1000}) {
-    trace.append(prof::Kernel{.startNs = at, .durNs = length, .queue = prof::QueueId(1), .name = name});
+    trace.append(
+        prof::Kernel{.startNs = at, .durNs = length, .queue = prof::QueueId(1), .name = name});
     at += 2000;
   }
-  trace.append(prof::Kernel{.startNs = at, .durNs = 7, .queue = prof::QueueId(1), .name = trace.intern("relu")});
+  trace.append(prof::Kernel{
+      .startNs = at, .durNs = 7, .queue = prof::QueueId(1), .name = trace.intern("relu")});
   const auto tracks = *buildTracks(*trace.build());
   const DurationHistogram h = durationHistogram(*tracks, TrackKind::Work, name, 10);
   EXPECT_EQ(h.events, 5u);

@@ -42,7 +42,8 @@ test::TimelineMaker randomTimeline(std::mt19937& random) {
 }
 
 bool belongs(const DeviceSpan& span, const LedgerScope& scope) {
-  return scope.queue ? span.queue == scope.queue : (span.queue.value <= 2) == (scope.device.value == 1);
+  return scope.queue ? span.queue == scope.queue
+                     : (span.queue.value <= 2) == (scope.device.value == 1);
 }
 
 /// Stretches in which work may have run that was not recorded, of launches that are known or not.
@@ -64,7 +65,8 @@ std::vector<DeviceSpan> randomUnrecorded(std::mt19937& random) {
 }
 
 /// Nanosecond by nanosecond, straight from the definition.
-std::array<std::int64_t, kWorkCount> busyByDefinition(std::span<const DeviceSpan> spans, const LedgerScope& scope,
+std::array<std::int64_t, kWorkCount> busyByDefinition(std::span<const DeviceSpan> spans,
+                                                      const LedgerScope& scope,
                                                       prof::TimeWindow window) {
   std::array<std::int64_t, kWorkCount> busy{};
   for (prof::TimeNs t = window.startNs; t < window.endNs; ++t) {
@@ -88,9 +90,11 @@ TEST_P(RandomTimelines, EntriesCoverTheWindowExactlyAndBusyTimeIsTheUnion) {
     std::vector<DeviceSpan> all = timeline.made.device;
     all.insert(all.end(), unrecorded.begin(), unrecorded.end());
     const LedgerAccountant accountant(timeline.made, {}, unrecorded);
-    const prof::TimeWindow window{std::uniform_int_distribution<std::int64_t>(-60, 100)(random),
-                                  std::uniform_int_distribution<std::int64_t>(100, kLength + 100)(random)};
-    for (const LedgerScope scope : {test::kDevice1, test::kQueue1, LedgerScope{prof::DeviceId(2), {}}}) {
+    const prof::TimeWindow window{
+        std::uniform_int_distribution<std::int64_t>(-60, 100)(random),
+        std::uniform_int_distribution<std::int64_t>(100, kLength + 100)(random)};
+    for (const LedgerScope scope :
+         {test::kDevice1, test::kQueue1, LedgerScope{prof::DeviceId(2), {}}}) {
       prof::TimeNs at = window.startNs;
       Ledger ledger;
       std::int64_t unrecordedNs = 0;

@@ -15,7 +15,8 @@ namespace {
 
 using prof::TimeNs;
 
-/// Steps of 10 ns, one every 20 ns from 0 on: 's' is a steady one, 'w' one of the warm-up, 'p' a plain one.
+/// Steps of 10 ns, one every 20 ns from 0 on: 's' is a steady one, 'w' one of the warm-up, 'p' a
+/// plain one.
 Analysis ofSteps(std::string_view kinds, prof::TimeWindow window = {}) {
   Analysis analysis;
   for (const char kind : kinds) {
@@ -52,9 +53,10 @@ TEST(MeanStep, IsOfTheSteadyStepsInTheWindowOrElseOfTheWarmUp) {
     const char* counted;
   };
   for (const Case& one :
-       {Case{"", {}, ""}, Case{"ss", {}, "11"}, Case{"wwss", {}, "0011"}, Case{"ww", {}, "11"}, Case{"wsw", {}, "010"},
-        Case{"wwss", {0, 30}, "1100"}, Case{"wwss", {0, 50}, "0010"}, Case{"sss", {1, 49}, "010"},
-        Case{"sss", {20, 30}, "010"}, Case{"sss", {0, 9}, "000"}, Case{"wspps", {}, "01001"}, Case{"wpp", {}, "100"}}) {
+       {Case{"", {}, ""}, Case{"ss", {}, "11"}, Case{"wwss", {}, "0011"}, Case{"ww", {}, "11"},
+        Case{"wsw", {}, "010"}, Case{"wwss", {0, 30}, "1100"}, Case{"wwss", {0, 50}, "0010"},
+        Case{"sss", {1, 49}, "010"}, Case{"sss", {20, 30}, "010"}, Case{"sss", {0, 9}, "000"},
+        Case{"wspps", {}, "01001"}, Case{"wpp", {}, "100"}}) {
     EXPECT_EQ(counted(ofSteps(one.kinds, one.window)), one.counted)
         << one.kinds << " " << one.window.startNs << ":" << one.window.endNs;
   }

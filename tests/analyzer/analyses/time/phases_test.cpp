@@ -41,7 +41,8 @@ Use inSteps(std::string name, std::uint64_t count, std::int64_t ms) {
 }
 
 TEST(RunPhases, AnEvaluationIncludesTheWaitsForItsBatches) {
-  const Analysis analysis = TrainingPhases().steps(5).evaluation(3).steps(5).evaluation(3).steps(5).analysed();
+  const Analysis analysis =
+      TrainingPhases().steps(5).evaluation(3).steps(5).evaluation(3).steps(5).analysed();
   EXPECT_THAT(usesOf(analysis), ElementsAre(between("evaluation", 2, 60)));
   const RunPhases& run = analysis.of<RunPhases>();
   EXPECT_EQ(run.steps, 15U);
@@ -50,7 +51,8 @@ TEST(RunPhases, AnEvaluationIncludesTheWaitsForItsBatches) {
 }
 
 TEST(RunPhases, AnEvaluationThatOpensAStepIsNoPartOfTheStep) {
-  const Analysis analysis = TrainingPhases().steps(6).evaluationThatOpensAStep(4).steps(6).analysed();
+  const Analysis analysis =
+      TrainingPhases().steps(6).evaluationThatOpensAStep(4).steps(6).analysed();
   EXPECT_THAT(usesOf(analysis), ElementsAre(between("evaluation", 1, 40)));
   EXPECT_EQ(analysis.steps.all.size(), 13U);
   EXPECT_EQ(analysis.steps.medianNs(), 10 * kMillisecond);
@@ -67,8 +69,13 @@ TEST(RunPhases, ANetworkInEvaluationModeThatEveryStepBeginsWithIsPartOfTheStep) 
 
 TEST(RunPhases, AShortEvaluationNowAndThenIsNoUsualPause) {
   // 2 ms beside steps of 10 ms: a pause that long would be nothing unusual.
-  const Analysis analysis =
-      TrainingPhases().steps(5).phase("evaluation", 2).steps(5).phase("evaluation", 2).steps(5).analysed();
+  const Analysis analysis = TrainingPhases()
+                                .steps(5)
+                                .phase("evaluation", 2)
+                                .steps(5)
+                                .phase("evaluation", 2)
+                                .steps(5)
+                                .analysed();
   EXPECT_THAT(usesOf(analysis), ElementsAre(between("evaluation", 2, 4)));
 }
 
@@ -82,13 +89,16 @@ TEST(RunPhases, PhasesInOnePauseShareItByTheirLengths) {
                                 .phase("garbage collection", 3)
                                 .steps(6)
                                 .analysed();
-  EXPECT_THAT(usesOf(analysis), ElementsAre(between("evaluation", 1, 32), between("checkpoint", 1, 8),
-                                            between("garbage collection", 1, 3)));
+  EXPECT_THAT(usesOf(analysis),
+              ElementsAre(between("evaluation", 1, 32), between("checkpoint", 1, 8),
+                          between("garbage collection", 1, 3)));
 }
 
 TEST(RunPhases, ALongPauseDoesNotGetTheNameOfAShortPhaseInIt) {
-  const Analysis analysis = TrainingPhases().steps(6).pause(50).phase("garbage collection", 3).steps(6).analysed();
-  EXPECT_THAT(usesOf(analysis), ElementsAre(between("", 1, 50), between("garbage collection", 1, 3)));
+  const Analysis analysis =
+      TrainingPhases().steps(6).pause(50).phase("garbage collection", 3).steps(6).analysed();
+  EXPECT_THAT(usesOf(analysis),
+              ElementsAre(between("", 1, 50), between("garbage collection", 1, 3)));
 }
 
 TEST(RunPhases, PhasesOfTheIterationAreNotListed) {
@@ -111,7 +121,8 @@ TEST(RunPhases, SetUpAndEndAreWhatLiesAroundTheSteps) {
   EXPECT_EQ(analysis.of<RunPhases>().totalNs("end", PhasePlace::BehindSteps), 26 * kMillisecond);
   AnalysisOptions some;
   some.steps = {1, 3};
-  EXPECT_THAT(TrainingPhases().phase("prepare", 30).steps(6).analysed(some).of<RunPhases>().uses, IsEmpty());
+  EXPECT_THAT(TrainingPhases().phase("prepare", 30).steps(6).analysed(some).of<RunPhases>().uses,
+              IsEmpty());
 }
 
 TEST(RunPhases, ATraceWithoutStepsHasNone) {

@@ -24,7 +24,8 @@ std::vector<QueueLength> lengthsOf(const Timeline& timeline, prof::TimeWindow wi
 
 TEST(QueueLength, GrowsWithLaunchesAndShrinksWithStarts) {
   TimelineMaker m;
-  // Launched at 0, 10 and 20; started at 5, 30 and 50: one waits for 5, one for 10, two for 10, one for 20.
+  // Launched at 0, 10 and 20; started at 5, 30 and 50: one waits for 5, one for 10, two for 10, one
+  // for 20.
   m.launch(1, 0, 1, 1).launch(1, 10, 11, 2).launch(1, 20, 21, 3);
   m.runs(1, 5, 30, 1).runs(1, 30, 50, 2).runs(1, 50, 60, 3);
   const auto lengths = lengthsOf(m.made);
@@ -48,7 +49,8 @@ TEST(QueueLength, GrowsWithLaunchesAndShrinksWithStarts) {
 TEST(QueueLength, IsOfEachQueueAndTellsWhenOneIsFull) {
   TimelineMaker m;
   constexpr std::uint64_t kLaunches = kFullQueue + 1;
-  for (std::uint64_t i = 1; i <= kLaunches; ++i) m.launch(1, 1, 2, i).runs(1, 50 + (i == kLaunches ? 20 : 0), 70, i);
+  for (std::uint64_t i = 1; i <= kLaunches; ++i)
+    m.launch(1, 1, 2, i).runs(1, 50 + (i == kLaunches ? 20 : 0), 70, i);
   m.launch(2, 40, 41, kLaunches + 1).runs(2, 45, 50, kLaunches + 1);
   const auto lengths = lengthsOf(m.made);
   ASSERT_EQ(lengths.size(), 2U);

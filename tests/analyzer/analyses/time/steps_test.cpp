@@ -41,7 +41,8 @@ class StepsTest : public testing::Test {
                        .flags = kUnfinished});
   }
   void kernel(TimeNs start, const char* name) {
-    trace.append(Kernel{.startNs = start, .durNs = 5, .queue = QueueId(1), .name = trace.intern(name)});
+    trace.append(
+        Kernel{.startNs = start, .durNs = 5, .queue = QueueId(1), .name = trace.intern(name)});
   }
   Steps found() { return *findSteps(*trace.build()); }
 
@@ -205,7 +206,8 @@ TEST(WarmUp, IsNotFoundByComparingWithPlainSteps) {
 }
 
 TEST_F(StepsTest, PlainStepsAreNoSteadyOnes) {
-  for (TimeNs i = 0; i < 12; ++i) marker(100 * i, 90, 4 <= i && i < 8 ? "plain step" : "step", "step");
+  for (TimeNs i = 0; i < 12; ++i)
+    marker(100 * i, 90, 4 <= i && i < 8 ? "plain step" : "step", "step");
   const Steps steps = found();
   ASSERT_EQ(steps.all.size(), 12u);
   EXPECT_EQ(std::ranges::count_if(steps.all, &Step::isPlain), 4);
@@ -217,7 +219,8 @@ TEST_F(StepsTest, PlainStepsAreNoSteadyOnes) {
 }
 
 TEST_F(StepsTest, WhatHappensInAPlainStepIsInNoStep) {
-  for (TimeNs i = 0; i < 12; ++i) marker(100 * i, 90, 4 <= i && i < 8 ? "plain step" : "step", "step");
+  for (TimeNs i = 0; i < 12; ++i)
+    marker(100 * i, 90, 4 <= i && i < 8 ? "plain step" : "step", "step");
   const StepSpans spans(found(), {0, 1200});
   EXPECT_TRUE(spans.hold(390));
   EXPECT_FALSE(spans.hold(410));
@@ -227,7 +230,8 @@ TEST_F(StepsTest, WhatHappensInAPlainStepIsInNoStep) {
 }
 
 TEST(StepMarkers, NamesAreDistinguished) {
-  for (const char* name : {"step", "Step 12", "ProfilerStep#3", "iteration 4", "train_step", "iter=7"})
+  for (const char* name :
+       {"step", "Step 12", "ProfilerStep#3", "iteration 4", "train_step", "iter=7"})
     EXPECT_TRUE(isStepMarker("", name)) << name;
   for (const char* name : {"optimizer.step", "stepper", "Optimizer.step#SGD.step", "forward"})
     EXPECT_FALSE(isStepMarker("", name)) << name;
@@ -242,7 +246,8 @@ TEST(Activities, TheExecutionOfAnOperatorIsNoSecondOperator) {
 TEST(RangeNames, ATorchRecQueueThatWaitsForCopiesIsNoWaitForTheLoader) {
   EXPECT_EQ(classifyRange("", "user_annotation", "## wait_for_batch ##"), Activity::Annotation);
   EXPECT_EQ(classifyRange("", "user_annotation", "wait_for_batch"), Activity::LoaderWait);
-  EXPECT_EQ(classifyRange("", "user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
+  EXPECT_EQ(classifyRange("", "user_annotation",
+                          "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
             Activity::LoaderWait);
 }
 

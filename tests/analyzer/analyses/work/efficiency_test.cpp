@@ -56,12 +56,15 @@ TEST(Numbers, AreReadOffKernelNames) {
 }
 
 TEST(KernelNames, TellMatrixWorkAndTensorCores) {
-  for (const char* name :
-       {"sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel",
-        "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNN", "sm80_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize128x128x32",
-        "turing_fp16_s1688gemm_fp16_256x128_ldg8_f2f_tn", "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1",
-        "volta_fp16_s884cudnn_fp16_256x64_ldg8_relu_exp_small_nhwc_tn_v1",
-        "sm80_xmma_fprop_implicit_gemm_indexed_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_tensor16x8x16"}) {
+  for (const char* name : {"sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_"
+                           "warpgroupsize1x1x1_execute_segment_k_off_kernel",
+                           "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNN",
+                           "sm80_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize128x128x32",
+                           "turing_fp16_s1688gemm_fp16_256x128_ldg8_f2f_tn",
+                           "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1",
+                           "volta_fp16_s884cudnn_fp16_256x64_ldg8_relu_exp_small_nhwc_tn_v1",
+                           "sm80_xmma_fprop_implicit_gemm_indexed_f16f16_f16f32_f32_nhwckrsc_nhwc_"
+                           "tilesize128x128x64_tensor16x8x16"}) {
     EXPECT_TRUE(isMatrixWork(name)) << name;
     EXPECT_TRUE(usesTensorCores(name)) << name;
   }
@@ -70,9 +73,9 @@ TEST(KernelNames, TellMatrixWorkAndTensorCores) {
   // The end of a convolution is no work of its own.
   EXPECT_TRUE(isMatrixWork("cudnn_ampere_scudnn_128x64_relu_xregs_large_nn_v1"));
   EXPECT_FALSE(isPointwiseWork("cudnn_ampere_scudnn_128x64_relu_xregs_large_nn_v1"));
-  for (const char* name :
-       {"volta_fp32_icudnn_int8x4_128x128_relu_medium_nn_v1", "maxwell_scudnn_winograd_128x128_ldg1_ldg4_relu_tile_nt",
-        "cudnn_infer_ampere_scudnn_128x32_relu_nn_v1"}) {
+  for (const char* name : {"volta_fp32_icudnn_int8x4_128x128_relu_medium_nn_v1",
+                           "maxwell_scudnn_winograd_128x128_ldg1_ldg4_relu_tile_nt",
+                           "cudnn_infer_ampere_scudnn_128x32_relu_nn_v1"}) {
     EXPECT_TRUE(isMatrixWork(name)) << name;
     EXPECT_FALSE(isPointwiseWork(name)) << name;
   }
@@ -82,22 +85,26 @@ TEST(KernelNames, TellMatrixWorkAndTensorCores) {
   EXPECT_FALSE(isMatrixWork("triton_red_fused_native_layer_norm_addmm_1"));
   EXPECT_TRUE(isMatrixWork("triton_tem_fused_addmm_relu_2"));
   EXPECT_TRUE(isMatrixWork("void fbgemm_gpu::f8f8bf16_rowwise_gemm_kernel<128>"));
-  for (const char* name : {"void fbgemm_gpu::split_embedding_codegen_forward_unweighted_kernel<float>",
-                           "void fbgemm_gpu::linearize_index_kernel<long>", "upsample_bilinear2d_out_frame"}) {
+  for (const char* name :
+       {"void fbgemm_gpu::split_embedding_codegen_forward_unweighted_kernel<float>",
+        "void fbgemm_gpu::linearize_index_kernel<long>", "upsample_bilinear2d_out_frame"}) {
     EXPECT_FALSE(isMatrixWork(name)) << name;
   }
   // Nor can it be fused with its neighbours, whatever its parameters are called.
-  EXPECT_FALSE(isPointwiseWork(
-      "void split_embedding_backward_codegen_rowwise_adagrad_kernel<float>(float*, fbgemm_gpu::FixedDivisor)"));
+  EXPECT_FALSE(
+      isPointwiseWork("void split_embedding_backward_codegen_rowwise_adagrad_kernel<float>(float*, "
+                      "fbgemm_gpu::FixedDivisor)"));
 }
 
 TEST(Peaks, AreOfADeviceOfThatWholeNumber) {
-  for (const char* name : {"NVIDIA A100-SXM4-40GB", "NVIDIA A100", "A100X", "NVIDIA PG199 A100-PCIE-40GB"})
+  for (const char* name :
+       {"NVIDIA A100-SXM4-40GB", "NVIDIA A100", "A100X", "NVIDIA PG199 A100-PCIE-40GB"})
     EXPECT_EQ(peaksOf(name, 0).source, "A100") << name;
   EXPECT_EQ(peaksOf("NVIDIA H100 80GB HBM3", 0).source, "H100");
   EXPECT_EQ(peaksOf("Tesla T4", 0).source, "T4");
   EXPECT_EQ(peaksOf("NVIDIA L40S", 0).source, "L40S");
-  for (const char* name : {"NVIDIA RTX A1000 Laptop GPU", "NVIDIA RTX A4000", "NVIDIA L40", "NVIDIA T400 4GB", ""}) {
+  for (const char* name :
+       {"NVIDIA RTX A1000 Laptop GPU", "NVIDIA RTX A4000", "NVIDIA L40", "NVIDIA T400 4GB", ""}) {
     EXPECT_EQ(peaksOf(name, 0).source, "") << name;
     EXPECT_EQ(peaksOf(name, 0).flops[static_cast<std::size_t>(Number::F16)], 0) << name;
   }
@@ -107,11 +114,17 @@ TEST(Roofline, HoldsOperatorsAgainstTheDevicesPeaks) {
   DeviceAccount device;
   device.name = "NVIDIA A100-PG509-200";
   // 2·1024³ operations at 312 T/s take 6.883 µs; 6 MiB at 1,555 GB/s take 4.046 µs.
-  const OperatorRow product{
-      .name = "mm", .shapes = "f16[1024,1024] f16[1024,1024]", .count = 12, .deviceNs = 137'660, .deviceCalls = 10};
+  const OperatorRow product{.name = "mm",
+                            .shapes = "f16[1024,1024] f16[1024,1024]",
+                            .count = 12,
+                            .deviceNs = 137'660,
+                            .deviceCalls = 10};
   // 24 MB at 1,555 GB/s take 15.434 µs.
-  const OperatorRow sum{
-      .name = "add", .shapes = "f32[2000000] f32[2000000]", .count = 1, .deviceNs = 30'868, .deviceCalls = 1};
+  const OperatorRow sum{.name = "add",
+                        .shapes = "f32[2000000] f32[2000000]",
+                        .count = 1,
+                        .deviceNs = 30'868,
+                        .deviceCalls = 1};
   StoreBuilder builder;
   const std::vector<OperatorRow> rows{product, sum};
   const auto stats = efficiencyStats(*builder.build(), {0, 1'000'000}, {&device, 1}, rows, {});

@@ -19,7 +19,8 @@ class ForwardPassesTest : public testing::Test {
     trace.append(Process{.id = ProcessId(1)});
     trace.append(Thread{.id = kThread, .process = ProcessId(1)});
   }
-  void range(TimeNs start, TimeNs end, const char* category, const char* name, const char* text = "") {
+  void range(TimeNs start, TimeNs end, const char* category, const char* name,
+             const char* text = "") {
     trace.append(Range{.startNs = start,
                        .durNs = end - start,
                        .thread = kThread,
@@ -92,9 +93,10 @@ TEST(FirstTensor, IsReadFromOurShapesAndFromKineto) {
     const char* text;
     std::int64_t rows;
   };
-  for (const Case& one : {Case{"f32[8,4] f32[2,4] (1,1)", "f32[8,4]", 8}, Case{"f32[] i64[3]", "i64[3]", 3},
-                          Case{"{f32[5,3] f32[2,3]} f32[7]", "f32[5,3]", 5}, Case{"[[8, 4], [2, 4]]", "[8, 4]", 8},
-                          Case{"[[], [12], []]", "[12]", 12}, Case{"[[[6, 4], [2, 4]]]", "[6, 4]", 6}}) {
+  for (const Case& one :
+       {Case{"f32[8,4] f32[2,4] (1,1)", "f32[8,4]", 8}, Case{"f32[] i64[3]", "i64[3]", 3},
+        Case{"{f32[5,3] f32[2,3]} f32[7]", "f32[5,3]", 5}, Case{"[[8, 4], [2, 4]]", "[8, 4]", 8},
+        Case{"[[], [12], []]", "[12]", 12}, Case{"[[[6, 4], [2, 4]]]", "[6, 4]", 6}}) {
     const FirstTensor first = firstTensorOf(one.shapes);
     EXPECT_EQ(first.text, one.text) << one.shapes;
     EXPECT_EQ(first.rows, one.rows) << one.shapes;

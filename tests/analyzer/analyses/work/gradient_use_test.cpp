@@ -17,9 +17,11 @@ using namespace prof;
 class GradientUseTest : public testing::Test {
  protected:
   GradientUseTest() {
-    for (const std::uint32_t id : {1U, 2U}) trace.append(Thread{.id = ThreadId(id), .process = ProcessId(1)});
+    for (const std::uint32_t id : {1U, 2U})
+      trace.append(Thread{.id = ThreadId(id), .process = ProcessId(1)});
   }
-  void op(TimeNs start, TimeNs dur, const char* name, std::uint64_t sequence, std::uint32_t thread = 1) {
+  void op(TimeNs start, TimeNs dur, const char* name, std::uint64_t sequence,
+          std::uint32_t thread = 1) {
     trace.append(Range{.startNs = start,
                        .durNs = dur,
                        .thread = ThreadId(thread),
@@ -90,9 +92,12 @@ TEST_F(GradientUseTest, KernelsThatUnusedOperatorsLaunchAreTheirDeviceTime) {
   op(0, 50, "aten::linear", 7);
   op(100, 70, "aten::linear", 9);
   op(300, 40, "AddmmBackward0", 7);
-  for (const auto& [at, correlation] : {std::pair<TimeNs, std::uint64_t>(10, 1), {120, 2}, {180, 3}}) {
-    trace.append(ApiCall{.startNs = at, .durNs = 5, .thread = ThreadId(1), .correlation = correlation});
-    trace.append(Kernel{.startNs = 1'000 * at, .durNs = 1'000, .queue = QueueId(1), .correlation = correlation});
+  for (const auto& [at, correlation] :
+       {std::pair<TimeNs, std::uint64_t>(10, 1), {120, 2}, {180, 3}}) {
+    trace.append(
+        ApiCall{.startNs = at, .durNs = 5, .thread = ThreadId(1), .correlation = correlation});
+    trace.append(Kernel{
+        .startNs = 1'000 * at, .durNs = 1'000, .queue = QueueId(1), .correlation = correlation});
   }
   EXPECT_EQ(use({0, 1'000'000}).unusedDeviceNs, 1'000) << "the one launched at 120";
 }

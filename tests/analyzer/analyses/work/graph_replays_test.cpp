@@ -36,11 +36,13 @@ std::vector<ReplayState> statesOf(const GraphReplays& replays) {
 using Stretch = std::pair<prof::TimeNs, prof::TimeNs>;
 std::vector<Stretch> stretchesOf(const GraphReplays& replays) {
   std::vector<Stretch> stretches;
-  for (const DeviceSpan& span : replays.unrecorded) stretches.emplace_back(span.startNs / 1000, span.endNs / 1000);
+  for (const DeviceSpan& span : replays.unrecorded)
+    stretches.emplace_back(span.startNs / 1000, span.endNs / 1000);
   return stretches;
 }
 
-/// Replays of one graph of eight kernels, each waited for. One takes 5 + 2 + 8 · 11 = 95 µs, and the host 20 more.
+/// Replays of one graph of eight kernels, each waited for. One takes 5 + 2 + 8 · 11 = 95 µs, and
+/// the host 20 more.
 GraphProgram waitsForEach(int count) {
   GraphProgram program;
   for (int i = 0; i < count; ++i) program.works(20).replays(1, 8).synchronises();
@@ -76,7 +78,8 @@ TEST(GraphReplays, AReplayWithFewerNodesThanItsPeersLacksTheRest) {
 }
 
 TEST(GraphReplays, ReplaysThatEachLackOtherNodesShowAllOfThemTogether) {
-  const GraphReplays replays = replaysOf(waitsForEach(3).loses(0, 0, 2).loses(1, 2, 4).loses(2, 4, 6));
+  const GraphReplays replays =
+      replaysOf(waitsForEach(3).loses(0, 0, 2).loses(1, 2, 4).loses(2, 4, 6));
   EXPECT_THAT(statesOf(replays), testing::Each(UnderRecorded));
   EXPECT_EQ(replays.graphs[0].nodes, 8U);
   EXPECT_EQ(replays.missing(), 6U);
@@ -105,7 +108,8 @@ TEST(GraphReplays, WithoutAnyRecordedReplayEachLaunchLacksItsWork) {
 
 TEST(GraphReplays, WithoutNumbersFewKernelsAreAPartWhereTheRestLeftAHole) {
   const GraphReplays replays = replaysOf(waitsForEach(5).loses(1, 2, 8).loses(3, 2, 8), kNoNumbers);
-  EXPECT_THAT(statesOf(replays), testing::ElementsAre(Whole, UnderRecorded, Whole, UnderRecorded, Whole));
+  EXPECT_THAT(statesOf(replays),
+              testing::ElementsAre(Whole, UnderRecorded, Whole, UnderRecorded, Whole));
   EXPECT_EQ(replays.missing(), 12U);
 }
 
@@ -158,11 +162,13 @@ TEST(GraphReplays, TheBeginOfTheRecordingCutsAReplayWhoseLaunchIsNotInIt) {
 TEST(GraphReplays, WorkMissingInTheMiddleIsNotCutOff) {
   GraphProgram program;
   program.replays(1, 8).replays(1, 8);
-  EXPECT_THAT(statesOf(replaysOf(program.loses(1, 3, 5))), testing::ElementsAre(Whole, UnderRecorded));
+  EXPECT_THAT(statesOf(replaysOf(program.loses(1, 3, 5))),
+              testing::ElementsAre(Whole, UnderRecorded));
 }
 
 TEST(GraphReplays, AFirstReplayWhoseLaunchWasRecordedIsNotCutOff) {
-  EXPECT_THAT(statesOf(replaysOf(waitsForEach(2).loses(0, 0, 3))), testing::ElementsAre(UnderRecorded, Whole));
+  EXPECT_THAT(statesOf(replaysOf(waitsForEach(2).loses(0, 0, 3))),
+              testing::ElementsAre(UnderRecorded, Whole));
 }
 
 TEST(GraphReplays, WithoutCallsTheWorkShowsTheReplays) {
@@ -188,7 +194,8 @@ TEST(GraphReplays, ADriversCallInsideOfARuntimesCallIsTheSameLaunch) {
   builder.append(prof::Process{.id = prof::ProcessId(1)});
   builder.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
   builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
-  builder.append(prof::Queue{.id = prof::QueueId(1), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
+  builder.append(prof::Queue{
+      .id = prof::QueueId(1), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
   for (std::uint64_t i = 0; i < 3; ++i) {
     const auto at = static_cast<prof::TimeNs>(1000 * i);
     const prof::ThreadId thread(1);
@@ -221,7 +228,8 @@ TEST(GraphReplays, WorkWithoutALaunchMayBeThatOfALaunchWithoutWork) {
   builder.append(prof::Process{.id = prof::ProcessId(1)});
   builder.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
   builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Rocm});
-  builder.append(prof::Queue{.id = prof::QueueId(1), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
+  builder.append(prof::Queue{
+      .id = prof::QueueId(1), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
   for (std::uint64_t i = 0; i < 3; ++i) {
     const auto at = static_cast<prof::TimeNs>(1000 * i);
     builder.append(prof::ApiCall{.startNs = at,
@@ -229,8 +237,8 @@ TEST(GraphReplays, WorkWithoutALaunchMayBeThatOfALaunchWithoutWork) {
                                  .thread = prof::ThreadId(1),
                                  .name = builder.intern("hipGraphLaunch"),
                                  .correlation = i + 1});
-    builder.append(
-        prof::Kernel{.startNs = at + 200, .durNs = 500, .queue = prof::QueueId(1), .device = prof::DeviceId(1)});
+    builder.append(prof::Kernel{
+        .startNs = at + 200, .durNs = 500, .queue = prof::QueueId(1), .device = prof::DeviceId(1)});
   }
   const GraphReplays replays = replaysIn(builder.build());
   EXPECT_EQ(replays.underRecorded(), 0U);
@@ -240,15 +248,17 @@ TEST(GraphReplays, WorkWithoutALaunchMayBeThatOfALaunchWithoutWork) {
 TEST(GraphReplays, TheMakingOfNodesShowsThoseThatNoReplayRecorded) {
   GraphProgram program;
   program.captures(1, 8, "aten::mm").captures(2, 3, "aten::add");
-  for (int i = 0; i < 3; ++i) program.works(20).replays(1, 8).synchronises().replays(2, 3).synchronises();
+  for (int i = 0; i < 3; ++i)
+    program.works(20).replays(1, 8).synchronises().replays(2, 3).synchronises();
   program.keeps([](int replay, int node) { return replay % 2 == 1 || node < 2; });
   const GraphReplays replays = replaysOf(program, {.making = true});
-  EXPECT_THAT(statesOf(replays),
-              testing::ElementsAre(UnderRecorded, Whole, UnderRecorded, Whole, UnderRecorded, Whole));
+  EXPECT_THAT(statesOf(replays), testing::ElementsAre(UnderRecorded, Whole, UnderRecorded, Whole,
+                                                      UnderRecorded, Whole));
   EXPECT_EQ(replays.graphs[0].nodes, 8U);
   EXPECT_EQ(replays.graphs[1].nodes, 3U);
   EXPECT_EQ(replays.missing(), 18U);
-  EXPECT_EQ(replaysOf(program).underRecorded(), 0U) << "two kernels of each replay are all that is known";
+  EXPECT_EQ(replaysOf(program).underRecorded(), 0U)
+      << "two kernels of each replay are all that is known";
 }
 
 TEST(GraphReplays, OneRecordForEachReplayIsAllThereIs) {

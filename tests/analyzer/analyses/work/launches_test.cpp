@@ -24,8 +24,11 @@ std::shared_ptr<const Store> oneCorrelation(int calls, int copies, const char* n
   out.append(Device{.id = DeviceId(1), .kind = DeviceKind::Cuda});
   out.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
   for (int i = 0; i < calls; ++i) {
-    out.append(
-        ApiCall{.startNs = i * 10, .durNs = 5, .thread = ThreadId(1), .name = out.intern(name), .correlation = 7});
+    out.append(ApiCall{.startNs = i * 10,
+                       .durNs = 5,
+                       .thread = ThreadId(1),
+                       .name = out.intern(name),
+                       .correlation = 7});
   }
   for (int i = 0; i < copies; ++i) {
     out.append(Memcpy{.startNs = i * 10 + 3,
@@ -56,10 +59,16 @@ TEST(Launches, InPlaceIsWhatBeginsWhereItIsCalledInNoTime) {
   std::uint64_t correlation = 0;
   for (const auto& [at, begin, dur] : {std::tuple(0, 0, 0), {100, 101, 0}, {200, 200, 5}}) {
     ++correlation;
-    out.append(ApiCall{
-        .startNs = at, .durNs = dur, .thread = ThreadId(1), .name = out.intern("enqueue"), .correlation = correlation});
-    out.append(
-        Kernel{.startNs = begin, .durNs = 50, .queue = QueueId(1), .device = DeviceId(1), .correlation = correlation});
+    out.append(ApiCall{.startNs = at,
+                       .durNs = dur,
+                       .thread = ThreadId(1),
+                       .name = out.intern("enqueue"),
+                       .correlation = correlation});
+    out.append(Kernel{.startNs = begin,
+                      .durNs = 50,
+                      .queue = QueueId(1),
+                      .device = DeviceId(1),
+                      .correlation = correlation});
   }
   EXPECT_EQ(analyse(out.build())->of<LaunchStats>().inPlace, 1U);
 }

@@ -37,7 +37,8 @@ TEST(Operators, AreCountedHoweverDeepTheyNest) {
   for (const OperatorRow& row : analysis->of<OperatorTables>().byName) {
     const bool isEven = row.name == "even";
     EXPECT_EQ(row.count, static_cast<std::uint64_t>(kDeep / 2 + (isEven ? 1 : 0)));
-    EXPECT_EQ(row.totalNs, isEven ? 2 * kDeep + 10 : 2 * (kDeep - 1)) << "a nested one's time counts once";
+    EXPECT_EQ(row.totalNs, isEven ? 2 * kDeep + 10 : 2 * (kDeep - 1))
+        << "a nested one's time counts once";
     EXPECT_EQ(row.selfNs, isEven ? kDeep + 10 : kDeep);
   }
 }
@@ -47,7 +48,8 @@ TEST(Operators, WithDeviceWorkKnowWhatTheOperatorsInsideDemand) {
   builder.append(Process{.id = ProcessId(1)});
   builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
   builder.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
-  const auto add = [&](TimeNs startNs, TimeNs durNs, std::string_view name, std::string_view shapes) {
+  const auto add = [&](TimeNs startNs, TimeNs durNs, std::string_view name,
+                       std::string_view shapes) {
     builder.append(Range{.startNs = startNs,
                          .durNs = durNs,
                          .thread = ThreadId(1),
@@ -55,15 +57,18 @@ TEST(Operators, WithDeviceWorkKnowWhatTheOperatorsInsideDemand) {
                          .name = builder.intern(name),
                          .text = builder.intern(shapes)});
   };
-  // Two products inside a node of the backward graph, one of them inside another operator, and one without device work.
+  // Two products inside a node of the backward graph, one of them inside another operator, and one
+  // without device work.
   add(0, 100, "MmBackward0", "");
   add(10, 30, "aten::matmul", "f32[8,4] f32[4,2]");
   add(20, 10, "aten::mm", "f32[8,4] f32[4,2]");
   add(50, 10, "aten::mm", "f32[8,4] f32[4,2]");
   add(200, 50, "MmBackward0", "");
   add(210, 10, "aten::mm", "f32[8,4] f32[4,2]");
-  builder.append(ApiCall{.startNs = 5, .thread = ThreadId(1), .name = builder.intern("enqueue"), .correlation = 1});
-  builder.append(Kernel{.startNs = 5, .durNs = 90, .queue = QueueId(1), .device = DeviceId(1), .correlation = 1});
+  builder.append(ApiCall{
+      .startNs = 5, .thread = ThreadId(1), .name = builder.intern("enqueue"), .correlation = 1});
+  builder.append(Kernel{
+      .startNs = 5, .durNs = 90, .queue = QueueId(1), .device = DeviceId(1), .correlation = 1});
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis);
   for (const OperatorRow& row : analysis->of<OperatorTables>().byShapes) {
@@ -74,8 +79,8 @@ TEST(Operators, WithDeviceWorkKnowWhatTheOperatorsInsideDemand) {
 }
 
 /// On one thread, in ns: outer 0 to 100, inner 20 to 60 within it, and inner 200 to 260 alone.
-///   10 takes 1000 (outer's own), 30 takes 500 and 50 gives back 200 (the first inner's own), 90 gives back 500
-///   (outer's own), 210 takes 64 (the second inner's own), 300 takes 7 (nobody's).
+///   10 takes 1000 (outer's own), 30 takes 500 and 50 gives back 200 (the first inner's own), 90
+///   gives back 500 (outer's own), 210 takes 64 (the second inner's own), 300 takes 7 (nobody's).
 TEST(OperatorMemory, IsTheInnermostsOwnAndOfAllAround) {
   StoreBuilder builder;
   builder.append(Process{.id = ProcessId(1)});
@@ -120,11 +125,16 @@ TEST(OperatorMemory, OfTwoWithTheSameTimesIsTheSecondsOwnAndOfBoth) {
   builder.append(Process{.id = ProcessId(1)});
   builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
   for (const char* name : {"outer", "inner"}) {
-    builder.append(
-        Range{.durNs = 100, .thread = ThreadId(1), .category = builder.intern("cpu_op"), .name = builder.intern(name)});
+    builder.append(Range{.durNs = 100,
+                         .thread = ThreadId(1),
+                         .category = builder.intern("cpu_op"),
+                         .name = builder.intern(name)});
   }
-  builder.append(Allocation{
-      .timeNs = 10, .thread = ThreadId(1), .action = MemoryAction::Allocate, .address = 4096, .bytes = 1000});
+  builder.append(Allocation{.timeNs = 10,
+                            .thread = ThreadId(1),
+                            .action = MemoryAction::Allocate,
+                            .address = 4096,
+                            .bytes = 1000});
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis);
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> found;

@@ -29,8 +29,10 @@ std::uint64_t repeatedLaunches(const char* kernel, std::string_view call) {
                          .category = builder.intern("op"),
                          .name = builder.intern(kernel),
                          .correlation = i});
-    builder.append(
-        ApiCall{.startNs = at + 1'000, .thread = ThreadId(1), .name = builder.intern(call), .correlation = i});
+    builder.append(ApiCall{.startNs = at + 1'000,
+                           .thread = ThreadId(1),
+                           .name = builder.intern(call),
+                           .correlation = i});
     builder.append(Kernel{.startNs = at + 3'000,
                           .durNs = 700,
                           .queue = QueueId(1),
@@ -43,7 +45,8 @@ std::uint64_t repeatedLaunches(const char* kernel, std::string_view call) {
 
 TEST(Patterns, UpkeepOfTheRuntimeIsNoLoopOfTheProgram) {
   EXPECT_GE(repeatedLaunches("relu", kEnqueueCall), 100U);
-  EXPECT_GE(repeatedLaunches("release_host", kEnqueueCall), 100U) << "a program may call its work so";
+  EXPECT_GE(repeatedLaunches("release_host", kEnqueueCall), 100U)
+      << "a program may call its work so";
   EXPECT_EQ(repeatedLaunches("release_host", kUpkeepCall), 0U);
 }
 

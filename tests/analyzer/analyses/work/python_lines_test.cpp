@@ -31,7 +31,8 @@ using testing::SizeIs;
 constexpr const char* kTrain = "/home/me/train.py";
 constexpr const char* kNumpy = "/v/lib/python3.11/site-packages/numpy/core/fromnumeric.py";
 
-/// A training of 12 steps of 10 ms, with samples every 0.5 ms. An operator takes the first 6 ms of a step.
+/// A training of 12 steps of 10 ms, with samples every 0.5 ms. An operator takes the first 6 ms of
+/// a step.
 class SampledTraining : public CpuTraining {
  public:
   SampledTraining() : samples(out) {
@@ -39,7 +40,8 @@ class SampledTraining : public CpuTraining {
     loop = samples.frame("main", kTrain, 10);
   }
   SampledTraining& at(TimeNs from, TimeNs to, FrameId stack) {
-    for (int step = 0; step < 12; ++step) samples.during(step * 10 * kMs + from, step * 10 * kMs + to, stack, kMs / 2);
+    for (int step = 0; step < 12; ++step)
+      samples.during(step * 10 * kMs + from, step * 10 * kMs + to, stack, kMs / 2);
     return *this;
   }
   PythonLines lines() { return analysed().of<PythonLines>(); }
@@ -60,8 +62,10 @@ TEST(PythonLines, HaveTheTimeOfAMeanStepAndWhatItWas) {
   const FrameId forward = run.samples.frame("forward", kTrain, 20, run.loop);
   const FrameId metrics = run.samples.frame("metrics", kTrain, 42, run.loop);
   run.each(9 * kMs, kMs, "loader", "wait");
-  const PythonLines lines =
-      run.at(0, 6 * kMs, forward).at(6 * kMs, 9 * kMs, metrics).at(9 * kMs, 10 * kMs, run.loop).lines();
+  const PythonLines lines = run.at(0, 6 * kMs, forward)
+                                .at(6 * kMs, 9 * kMs, metrics)
+                                .at(9 * kMs, 10 * kMs, run.loop)
+                                .lines();
   ASSERT_THAT(lines.step, SizeIs(3));
   EXPECT_EQ(lines.step[0].place, "train.py:20");
   EXPECT_EQ(lines.step[0].function, "forward");
@@ -74,13 +78,15 @@ TEST(PythonLines, HaveTheTimeOfAMeanStepAndWhatItWas) {
   EXPECT_EQ(lineOf(lines, "train.py:10").loaderNs, kMs);
   EXPECT_EQ(lineOf(lines, "train.py:10").hostNs, 0);
   for (const PythonLine& line : lines.step)
-    EXPECT_EQ(line.ns, line.hostNs + line.operatorsNs + line.loaderNs + line.deviceNs) << line.place;
+    EXPECT_EQ(line.ns, line.hostNs + line.operatorsNs + line.loaderNs + line.deviceNs)
+        << line.place;
 }
 
 TEST(PythonLines, AreOfTheUsersCodeWithTheLibraryFunctionBesideThem) {
   SampledTraining run;
   const FrameId metrics = run.samples.frame("metrics", kTrain, 42, run.loop);
-  const FrameId wrapped = run.samples.frame("_wrapfunc", kNumpy, 57, metrics, "numpy.core.fromnumeric");
+  const FrameId wrapped =
+      run.samples.frame("_wrapfunc", kNumpy, 57, metrics, "numpy.core.fromnumeric");
   const FrameId sort = run.samples.frame("sort", kNumpy, 1017, wrapped, "numpy.core.fromnumeric");
   const PythonLines lines = run.at(6 * kMs, 9 * kMs, sort).at(9 * kMs, 10 * kMs, metrics).lines();
   ASSERT_THAT(lines.step, SizeIs(1));
@@ -101,7 +107,8 @@ TEST(PythonLines, OfLibrariesAloneAreThoseOfTheOutermostFrame) {
 
 TEST(PythonLines, TheHookIsNothingThatTheProgramCalls) {
   SampledTraining run;
-  const FrameId next = run.samples.frame("wait", "/opt/lacuna/python/lacuna_torch.py", 424, run.loop, "lacuna_torch");
+  const FrameId next = run.samples.frame("wait", "/opt/lacuna/python/lacuna_torch.py", 424,
+                                         run.loop, "lacuna_torch");
   const PythonLines lines = run.at(6 * kMs, 10 * kMs, next).lines();
   ASSERT_THAT(lines.step, SizeIs(1));
   EXPECT_EQ(lines.step[0].place, "train.py:10");
@@ -110,8 +117,10 @@ TEST(PythonLines, TheHookIsNothingThatTheProgramCalls) {
 
 TEST(PythonLines, OurOwnCodeIsNoLineOfTheProgram) {
   SampledTraining run;
-  const FrameId ours = run.samples.frame("call", "/opt/lacuna/python/lacuna_torch.py", 599, {}, "lacuna_torch");
-  const FrameId library = run.samples.frame("get", "/usr/lib/python3.11/queue.py", 171, ours, "queue");
+  const FrameId ours =
+      run.samples.frame("call", "/opt/lacuna/python/lacuna_torch.py", 599, {}, "lacuna_torch");
+  const FrameId library =
+      run.samples.frame("get", "/usr/lib/python3.11/queue.py", 171, ours, "queue");
   const PythonLines lines = run.at(6 * kMs, 8 * kMs, ours).at(8 * kMs, 10 * kMs, library).lines();
   ASSERT_THAT(lines.step, SizeIs(1));
   EXPECT_EQ(lines.step[0].place, "queue.py:171");
@@ -130,7 +139,8 @@ TEST(PythonLines, ShortPausesBetweenOperatorsAreNoWaitOfTheDevice) {
   SampledTraining run;
   run.work(6 * kMs + 400'000, 3 * kMs, "aten::mul");
   const FrameId metrics = run.samples.frame("metrics", kTrain, 42, run.loop);
-  for (int step = 0; step < 12; ++step) run.samples.sample(step * 10 * kMs + 6 * kMs + 200'000, metrics, 400'000);
+  for (int step = 0; step < 12; ++step)
+    run.samples.sample(step * 10 * kMs + 6 * kMs + 200'000, metrics, 400'000);
   const PythonLines lines = run.lines();
   EXPECT_EQ(lineOf(lines, "train.py:42").hostNs, 400'000);
   EXPECT_EQ(lineOf(lines, "train.py:42").idleNs, 0);
@@ -157,12 +167,14 @@ TEST(PythonLines, OfWorkersAreThoseOfTheDataset) {
   SampledTraining run;
   run.out.append(prof::Process{.id = prof::ProcessId(2), .parent = prof::ProcessId(1)});
   run.out.append(prof::Thread{.id = prof::ThreadId(2), .process = prof::ProcessId(2)});
-  constexpr const char* kLoader = "/v/lib/python3.11/site-packages/torch/utils/data/_utils/fetch.py";
+  constexpr const char* kLoader =
+      "/v/lib/python3.11/site-packages/torch/utils/data/_utils/fetch.py";
   // A worker that was forked stands on the frames of its parent.
-  const FrameId fetch = run.samples.frame("fetch", kLoader, 54, run.loop, "torch.utils.data._utils.fetch");
+  const FrameId fetch =
+      run.samples.frame("fetch", kLoader, 54, run.loop, "torch.utils.data._utils.fetch");
   const FrameId item = run.samples.frame("__getitem__", "/home/me/data.py", 7, fetch, "data");
-  const FrameId decode =
-      run.samples.frame("open", "/v/lib/python3.11/site-packages/PIL/Image.py", 3, fetch, "PIL.Image");
+  const FrameId decode = run.samples.frame("open", "/v/lib/python3.11/site-packages/PIL/Image.py",
+                                           3, fetch, "PIL.Image");
   for (int batch = 0; batch < 12; ++batch) {
     const TimeNs start = batch * 10 * kMs;
     run.out.append(prof::Range{.startNs = start,
@@ -189,8 +201,8 @@ TEST(PythonLines, OfTheTimeBeforeTheFirstStepStandApart) {
   CpuTraining run;
   run.work(0, 6 * kMs, "aten::add");
   // The device works long before the first step.
-  run.out.append(
-      prof::Kernel{.startNs = -50 * kMs, .durNs = kMs, .queue = prof::QueueId(1), .device = prof::DeviceId(1)});
+  run.out.append(prof::Kernel{
+      .startNs = -50 * kMs, .durNs = kMs, .queue = prof::QueueId(1), .device = prof::DeviceId(1)});
   test::PythonSamples samples(run.out);
   samples.during(-40 * kMs, -10 * kMs, samples.frame("build", kTrain, 5), kMs);
   const PythonLines lines = run.analysed().of<PythonLines>();
@@ -203,17 +215,20 @@ TEST(PythonLines, OfTheTimeBeforeTheFirstStepStandApart) {
 TEST(PythonLines, TheTimeBeforeTheFirstStepIsOfThePackageThatRuns) {
   SampledTraining run;
   const auto importing = run.samples.frame("<module>", kTrain, 1);
-  const auto torch = run.samples.frame("<module>", "/v/lib/python3.11/site-packages/torch/__init__.py", 9, importing);
-  const auto numpy = run.samples.frame("<module>", "/v/lib/python3.11/site-packages/numpy/__init__.py", 9, torch);
+  const auto torch = run.samples.frame(
+      "<module>", "/v/lib/python3.11/site-packages/torch/__init__.py", 9, importing);
+  const auto numpy =
+      run.samples.frame("<module>", "/v/lib/python3.11/site-packages/numpy/__init__.py", 9, torch);
   const auto compiling = run.samples.frame("compile", "/usr/lib/python3.11/re.py", 9, numpy);
   run.samples.during(-100 * kMs, -40 * kMs, torch, kMs);
   run.samples.during(-40 * kMs, -20 * kMs, compiling, kMs);
   run.samples.during(-20 * kMs, -5 * kMs, importing, kMs);
-  run.samples.during(-5 * kMs, -1 * kMs, run.samples.frame("<module>", "/usr/lib/python3.11/site.py", 9), kMs);
+  run.samples.during(-5 * kMs, -1 * kMs,
+                     run.samples.frame("<module>", "/usr/lib/python3.11/site.py", 9), kMs);
   std::vector<std::pair<std::string, std::int64_t>> parts;
   for (const SetUpPart& part : run.lines().setUp) parts.emplace_back(part.name, part.ns / kMs);
-  EXPECT_THAT(parts, ElementsAre(std::pair("torch", 60), std::pair("numpy", 20), std::pair("train.py", 15),
-                                 std::pair("Python", 4)));
+  EXPECT_THAT(parts, ElementsAre(std::pair("torch", 60), std::pair("numpy", 20),
+                                 std::pair("train.py", 15), std::pair("Python", 4)));
 }
 
 TEST(PythonLines, WithoutSamplesThereAreNone) {
@@ -225,14 +240,17 @@ TEST(PythonLines, WithoutSamplesThereAreNone) {
 
 TEST(PythonLines, RowsThatMakeNoSenseAreLeftOutOrCut) {
   SampledTraining run;
-  run.out.append(prof::StackFrame{.id = FrameId(70), .parent = FrameId(71), .file = run.out.intern(kTrain), .line = 1});
-  run.out.append(prof::StackFrame{.id = FrameId(71), .parent = FrameId(70), .file = run.out.intern(kTrain), .line = 2});
+  run.out.append(prof::StackFrame{
+      .id = FrameId(70), .parent = FrameId(71), .file = run.out.intern(kTrain), .line = 1});
+  run.out.append(prof::StackFrame{
+      .id = FrameId(71), .parent = FrameId(70), .file = run.out.intern(kTrain), .line = 2});
   run.samples.sample(7 * kMs, FrameId(70), std::numeric_limits<std::uint64_t>::max());
   run.samples.sample(8 * kMs, FrameId(99), 1'000);
   run.samples.sample(9 * kMs, FrameId(), 1'000);
   const Analysis analysis = run.analysed();
   const PythonLines& lines = analysis.of<PythonLines>();
-  ASSERT_THAT(lines.step, SizeIs(1)) << "frames that are their own callers end; stacks that are not there have no line";
+  ASSERT_THAT(lines.step, SizeIs(1))
+      << "frames that are their own callers end; stacks that are not there have no line";
   EXPECT_LE(lines.step[0].ns, analysis.window.endNs - analysis.window.startNs);
 }
 
@@ -294,12 +312,13 @@ TEST(PythonLines, KnowWhichOperatorsTheyCallBesideTheTraining) {
 
 TEST(PythonLibrary, IsWhatIsInstalled) {
   for (const char* file :
-       {kNumpy, "/usr/lib/python3/dist-packages/yaml/__init__.py", "/usr/lib/python3.9/json/decoder.py",
-        "<frozen importlib._bootstrap>", "<__array_function__ internals>", "", "/opt/lacuna/python/lacuna_torch.py"}) {
+       {kNumpy, "/usr/lib/python3/dist-packages/yaml/__init__.py",
+        "/usr/lib/python3.9/json/decoder.py", "<frozen importlib._bootstrap>",
+        "<__array_function__ internals>", "", "/opt/lacuna/python/lacuna_torch.py"}) {
     EXPECT_TRUE(isPythonLibrary(file)) << file;
   }
-  for (const char* file : {kTrain, "train.py", "/home/me/lib/python3.tools/a.py", "<string>", "<stdin>",
-                           "<ipython-input-3-1>", "/srv/python3.11/train.py"}) {
+  for (const char* file : {kTrain, "train.py", "/home/me/lib/python3.tools/a.py", "<string>",
+                           "<stdin>", "<ipython-input-3-1>", "/srv/python3.11/train.py"}) {
     EXPECT_FALSE(isPythonLibrary(file)) << file;
   }
 }

@@ -17,8 +17,9 @@ namespace {
 using prof::QueueId;
 using prof::TimeNs;
 
-/// Writes what queues do as text: "a b|c" are kernels of 10 ns each with 5 ns between them, in two steps. '.' is 20 ns
-/// more before the next kernel. '=' is a copy of 1 ns. Work behind "2:" runs on queue 2.
+/// Writes what queues do as text: "a b|c" are kernels of 10 ns each with 5 ns between them, in two
+/// steps. '.' is 20 ns more before the next kernel. '=' is a copy of 1 ns. Work behind "2:" runs on
+/// queue 2.
 class SequencesTest : public testing::Test {
  protected:
   void run(const std::string& text) {
@@ -46,13 +47,19 @@ class SequencesTest : public testing::Test {
   SequenceStats found() {
     for (std::size_t i = 0; i < stepStarts_.size(); ++i) {
       const TimeNs end = i + 1 < stepStarts_.size() ? stepStarts_[i + 1] : now_;
-      steps_.all.push_back(
-          {.index = i, .name = "step", .startNs = stepStarts_[i], .endNs = end, .samples = 0, .warmUp = false});
+      steps_.all.push_back({.index = i,
+                            .name = "step",
+                            .startNs = stepStarts_[i],
+                            .endNs = end,
+                            .samples = 0,
+                            .warmUp = false});
     }
     store_ = builder_.build();
-    return kernelSequences(*store_, timeline_, LaunchIndex(timeline_), {}, steps_, StepSpans(steps_, {}));
+    return kernelSequences(*store_, timeline_, LaunchIndex(timeline_), {}, steps_,
+                           StepSpans(steps_, {}));
   }
-  /// "a b: 4 in 2, 80 + 20" for two kernels that ran four times in two stretches, for 80 ns with 20 ns between them.
+  /// "a b: 4 in 2, 80 + 20" for two kernels that ran four times in two stretches, for 80 ns with 20
+  /// ns between them.
   std::string text(const std::vector<SequenceRow>& rows) const {
     std::string out;
     for (const SequenceRow& row : rows) {
@@ -72,7 +79,8 @@ class SequencesTest : public testing::Test {
   std::shared_ptr<const Store> store_;
 
  private:
-  void add(std::uint32_t queue, const std::string& name, TimeNs durNs, Work work, DeviceSpanKind kind) {
+  void add(std::uint32_t queue, const std::string& name, TimeNs durNs, Work work,
+           DeviceSpanKind kind) {
     timeline_.device.push_back({.startNs = now_,
                                 .endNs = now_ + durNs,
                                 .correlation = 0,
@@ -88,7 +96,8 @@ class SequencesTest : public testing::Test {
 };
 
 TEST_F(SequencesTest, WhatComesTwiceAStepIsCountedWithItsGaps) {
-  // Four times, each with gaps of 5 and 25 ns. Kernels that repeat only from step to step are no sequence of their own.
+  // Four times, each with gaps of 5 and 25 ns. Kernels that repeat only from step to step are no
+  // sequence of their own.
   run("x a b . c y a b . c z | x a b . c y a b . c z");
   EXPECT_EQ(repeated(), "a b c: 4 in 4, 120 + 120");
 }
@@ -123,8 +132,11 @@ TEST_F(SequencesTest, QueuesAreExaminedOneByOne) {
 }
 
 TEST_F(SequencesTest, PointwiseKernelsInARowAreOneRun) {
-  run("add_kernel relu_kernel gemm add_kernel relu_kernel . add_kernel | gemm add_kernel relu_kernel add_kernel");
-  EXPECT_EQ(pointwise(), "add_kernel relu_kernel add_kernel: 2 in 2, 60 + 40; add_kernel relu_kernel: 1 in 1, 20 + 5");
+  run("add_kernel relu_kernel gemm add_kernel relu_kernel . add_kernel | gemm add_kernel "
+      "relu_kernel add_kernel");
+  EXPECT_EQ(
+      pointwise(),
+      "add_kernel relu_kernel add_kernel: 2 in 2, 60 + 40; add_kernel relu_kernel: 1 in 1, 20 + 5");
 }
 
 TEST_F(SequencesTest, PartsAddUp) {

@@ -19,7 +19,8 @@ class SideWorkTest : public testing::Test {
     trace.append(Process{.id = ProcessId(1)});
     trace.append(Thread{.id = kThread, .process = ProcessId(1)});
   }
-  void range(TimeNs start, TimeNs end, const char* category, const char* name, std::uint64_t correlation = 0) {
+  void range(TimeNs start, TimeNs end, const char* category, const char* name,
+             std::uint64_t correlation = 0) {
     trace.append(Range{.startNs = start,
                        .durNs = end - start,
                        .thread = kThread,

@@ -46,7 +46,8 @@ class ArgShapesTest : public testing::Test {
   [[nodiscard]] std::string lines(prof::ArgSetId set) const {
     return set ? std::string(strings_.text(shapes_.sets.shape[set.value - 1])) : "(no set)";
   }
-  [[nodiscard]] const ArgStream* stream(std::string_view key, ArgScope scope = ArgScope::Argument) const {
+  [[nodiscard]] const ArgStream* stream(std::string_view key,
+                                        ArgScope scope = ArgScope::Argument) const {
     for (const ArgStream& one : shapes_.streams) {
       if (one.scope == scope && strings_.text(one.key) == key) return &one;
     }
@@ -102,7 +103,8 @@ TEST_F(ArgShapesTest, TextsAndWhatNoNumberHoldsAreKeptAsText) {
   for (const Case& one : cases) {
     const auto value = valueOf(one.token);
     EXPECT_EQ(value.type, one.type) << one.token;
-    EXPECT_EQ(strings_.text(prof::StringId(static_cast<std::uint32_t>(value.bits))), one.text) << one.token;
+    EXPECT_EQ(strings_.text(prof::StringId(static_cast<std::uint32_t>(value.bits))), one.text)
+        << one.token;
   }
 }
 
@@ -151,9 +153,11 @@ TEST_F(ArgShapesTest, AnArgumentThatAColumnRepeatsIsALineWithoutAValue) {
   for (const Case& one : cases) {
     const std::string key(one.key);
     shapes_.clearRows();
-    EXPECT_EQ(shapeOf(one.table, eventWith({{one.key, one.repeated}}), source), "=" + key) << one.repeated;
+    EXPECT_EQ(shapeOf(one.table, eventWith({{one.key, one.repeated}}), source), "=" + key)
+        << one.repeated;
     EXPECT_THAT(stream(key)->values, IsEmpty()) << key << " " << one.repeated;
-    EXPECT_EQ(shapeOf(one.table, eventWith({{one.key, one.stored}}), source), "+" + key) << one.stored;
+    EXPECT_EQ(shapeOf(one.table, eventWith({{one.key, one.stored}}), source), "+" + key)
+        << one.stored;
     EXPECT_EQ(stream(key)->values.size(), 1U) << key << " " << one.stored;
     EXPECT_EQ(shapeOf(ArgTable::Overhead, eventWith({{one.key, one.repeated}}), source), "+" + key);
   }
@@ -165,15 +169,16 @@ TEST_F(ArgShapesTest, FieldsComeBeforeArgumentsAndShortOnesAreConstants) {
   shapes_.addField("id", "\"0x1\"");
   shapes_.addField("ts", "");
   shapes_.addField("cat", longCategory);
-  const auto set =
-      shapes_.keep(ArgTable::Mark, eventWith({{"a", "1"}, {"bp", "2"}}, {{"bp", "\"e\""}, {"s", "\"t\""}}));
+  const auto set = shapes_.keep(
+      ArgTable::Mark, eventWith({{"a", "1"}, {"bp", "2"}}, {{"bp", "\"e\""}, {"s", "\"t\""}}));
   EXPECT_EQ(lines(set), ".id\n.ts\n.cat\n!bp=\"e\"\n!s=\"t\"\n+a\n+bp");
   EXPECT_EQ(stream("ts", ArgScope::Field)->values.at(0).type, ArgType::Null);
   EXPECT_EQ(stream("cat", ArgScope::Field)->values.size(), 1U);
   EXPECT_EQ(stream("bp", ArgScope::Field), nullptr) << "a constant has no value";
   EXPECT_EQ(stream("bp")->values.at(0).bits, 2U);
   shapes_.begin();
-  EXPECT_EQ(lines(shapes_.keep(ArgTable::Mark, eventWith({{"a", "1"}}))), "+a") << "begin() forgets extra fields";
+  EXPECT_EQ(lines(shapes_.keep(ArgTable::Mark, eventWith({{"a", "1"}}))), "+a")
+      << "begin() forgets extra fields";
 }
 
 TEST_F(ArgShapesTest, AnEmptyListOfArgumentsIsALineAndNoListIsNoSet) {
@@ -232,8 +237,10 @@ TEST_F(ArgShapesTest, ARepeatedAndAStoredArgumentGoOnApart) {
   ArgSource source;
   source.correlation = 5;
   for (int round = 0; round < 2; ++round) {
-    EXPECT_EQ(shapeOf(ArgTable::Kernel, eventWith({{"correlation", "5"}, {"x", "1"}}), source), "=correlation\n+x");
-    EXPECT_EQ(shapeOf(ArgTable::Kernel, eventWith({{"correlation", "6"}, {"x", "1"}}), source), "+correlation\n+x");
+    EXPECT_EQ(shapeOf(ArgTable::Kernel, eventWith({{"correlation", "5"}, {"x", "1"}}), source),
+              "=correlation\n+x");
+    EXPECT_EQ(shapeOf(ArgTable::Kernel, eventWith({{"correlation", "6"}, {"x", "1"}}), source),
+              "+correlation\n+x");
   }
   EXPECT_EQ(stream("correlation")->values.size(), 2U);
   EXPECT_EQ(stream("x")->values.size(), 4U);

@@ -31,8 +31,8 @@ class ChromeRowsTest : public testing::Test {
     const std::size_t size = text.size();
     text.append(JsonWalker::kPadding, ' ');
     JsonWalker walker;
-    const auto outcome =
-        walker.walk(std::string_view(text).substr(0, size), 1000, [&](const RawEvent& event) { rows_.add(event); });
+    const auto outcome = walker.walk(std::string_view(text).substr(0, size), 1000,
+                                     [&](const RawEvent& event) { rows_.add(event); });
     EXPECT_THAT(outcome.problems, IsEmpty());
   }
   /// With a place and a time.
@@ -42,7 +42,9 @@ class ChromeRowsTest : public testing::Test {
     add(placed);
   }
   [[nodiscard]] std::string_view text(prof::StringId id) const { return rows_.strings.text(id); }
-  [[nodiscard]] std::string_view shape(prof::ArgSetId set) const { return text(rows_.args.sets.shape[set.value - 1]); }
+  [[nodiscard]] std::string_view shape(prof::ArgSetId set) const {
+    return text(rows_.args.sets.shape[set.value - 1]);
+  }
 
   const ChromeRows::DeviceSizes sizes_{{3, 100}};
   ChromeRows rows_{sizes_};
@@ -55,7 +57,8 @@ TEST_F(ChromeRowsTest, EveryPhaseHasItsTable) {
   addPlaced({R"("name":"without")"});
   EXPECT_EQ(rows_.events, 20U);
   EXPECT_EQ(rows_.ranges.name.size(), 1U);
-  EXPECT_THAT(rows_.flows.phase, ElementsAre(prof::FlowPhase::Begin, prof::FlowPhase::Step, prof::FlowPhase::End));
+  EXPECT_THAT(rows_.flows.phase,
+              ElementsAre(prof::FlowPhase::Begin, prof::FlowPhase::Step, prof::FlowPhase::End));
   EXPECT_EQ(rows_.marks.name.size(), 5U);
   std::string loose;
   for (const LooseEvent& event : rows_.loose) loose += event.phase;
@@ -67,9 +70,9 @@ TEST_F(ChromeRowsTest, EveryPhaseHasItsTable) {
 }
 
 TEST_F(ChromeRowsTest, EveryCategoryHasItsTable) {
-  for (const char* category :
-       {"kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "cuda_sync", "overhead", "cuda_runtime",
-        "hip_runtime", "Runtime", "cuda_driver", "cpu_op", "gpu_user_annotation", "kernels", ""}) {
+  for (const char* category : {"kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset",
+                               "cuda_sync", "overhead", "cuda_runtime", "hip_runtime", "Runtime",
+                               "cuda_driver", "cpu_op", "gpu_user_annotation", "kernels", ""}) {
     addPlaced({R"("ph":"X","name":"n","cat":")" + std::string(category) + "\""});
   }
   EXPECT_EQ(rows_.kernels.name.size(), 2U);
@@ -110,23 +113,27 @@ TEST_F(ChromeRowsTest, TimesAreMicrosecondsAndAFinerOneStaysBesideTheEvent) {
 
 TEST_F(ChromeRowsTest, AnEventWithoutAUsableTimeIsKeptAsText) {
   const std::pair<std::string, std::string_view> cases[] = {
-      {R"("ph":"X","dur":1)", "ts"},          {R"("ph":"i","ts":"soon")", "ts"}, {R"("ph":"C","ts":NaN)", "ts"},
-      {R"("ph":"B","ts":1e300)", "ts"},       {R"("ph":"s","ts":null)", "ts"},   {R"("ph":"X","ts":1,"dur":-1)", "dur"},
+      {R"("ph":"X","dur":1)", "ts"},          {R"("ph":"i","ts":"soon")", "ts"},
+      {R"("ph":"C","ts":NaN)", "ts"},         {R"("ph":"B","ts":1e300)", "ts"},
+      {R"("ph":"s","ts":null)", "ts"},        {R"("ph":"X","ts":1,"dur":-1)", "dur"},
       {R"("ph":"X","ts":1,"dur":[1])", "dur"}};
   for (const auto& [event, field] : cases) {
     rows_.clearRows();
     add({event});
     ASSERT_EQ(rows_.problems.size(), 1U) << event;
     EXPECT_EQ(rows_.problems[0].offset, 1000U);
-    EXPECT_EQ(rows_.problems[0].what, "an event without a usable \"" + std::string(field) + "\" is kept as text only");
+    EXPECT_EQ(rows_.problems[0].what,
+              "an event without a usable \"" + std::string(field) + "\" is kept as text only");
     EXPECT_EQ(rows_.others.size(), 1U) << event;
     EXPECT_TRUE(rows_.ranges.name.empty() && rows_.marks.name.empty() && rows_.loose.empty());
   }
 }
 
 TEST_F(ChromeRowsTest, EachNumberOfACounterIsASample) {
-  addPlaced({R"("ph":"C","name":"memory","args":{"used":5,"free":-1.5,"state":"busy","flag":true,"list":[1]})",
-             R"("ph":"C","name":"memory","id":"0x7","args":{"used":6})", R"("ph":"C","name":"none","args":{})"});
+  addPlaced(
+      {R"("ph":"C","name":"memory","args":{"used":5,"free":-1.5,"state":"busy","flag":true,"list":[1]})",
+       R"("ph":"C","name":"memory","id":"0x7","args":{"used":6})",
+       R"("ph":"C","name":"none","args":{})"});
   std::vector<std::string> samples;
   for (const LooseEvent& event : rows_.loose) {
     samples.push_back(std::string(text(event.name)) + "/" + std::string(text(event.series)));
@@ -147,19 +154,22 @@ TEST_F(ChromeRowsTest, AsynchronousEventsAreJoinedByIdScopeAndProcess) {
     std::string one, other;
     bool isSame;
   };
-  const Case cases[] = {{R"("ph":"b","id":1)", R"("ph":"e","id":1)", true},
-                        {R"("ph":"b","id":"1")", R"("ph":"e","id":1)", true},
-                        {R"("ph":"b","id":1)", R"("ph":"e","id":2)", false},
-                        {R"("ph":"b","id":1,"name":"a")", R"("ph":"e","id":1,"name":"b")", true},
-                        {R"("ph":"S","id":1,"name":"a")", R"("ph":"F","id":1,"name":"a")", true},
-                        {R"("ph":"S","id":1,"name":"a")", R"("ph":"F","id":1,"name":"b")", false},
-                        {R"("ph":"b","id":1,"scope":"x")", R"("ph":"e","id":1,"scope":"y")", false},
-                        {R"("ph":"b","id":1,"scope":"x")", R"("ph":"e","id":1)", false},
-                        {R"("ph":"b","id":1,"pid":7)", R"("ph":"e","id":1,"pid":8)", true},
-                        {R"("ph":"b","pid":7,"id2":{"local":"1"})", R"("ph":"e","pid":7,"id2":{"local":"1"})", true},
-                        {R"("ph":"b","pid":7,"id2":{"local":"1"})", R"("ph":"e","pid":8,"id2":{"local":"1"})", false},
-                        {R"("ph":"b","pid":7,"id2":{"global":"1"})", R"("ph":"e","pid":8,"id2":{"global":"1"})", true},
-                        {R"("ph":"b","pid":7,"id2":{"global":"1"})", R"("ph":"e","pid":7,"id2":{"local":"1"})", false}};
+  const Case cases[] = {
+      {R"("ph":"b","id":1)", R"("ph":"e","id":1)", true},
+      {R"("ph":"b","id":"1")", R"("ph":"e","id":1)", true},
+      {R"("ph":"b","id":1)", R"("ph":"e","id":2)", false},
+      {R"("ph":"b","id":1,"name":"a")", R"("ph":"e","id":1,"name":"b")", true},
+      {R"("ph":"S","id":1,"name":"a")", R"("ph":"F","id":1,"name":"a")", true},
+      {R"("ph":"S","id":1,"name":"a")", R"("ph":"F","id":1,"name":"b")", false},
+      {R"("ph":"b","id":1,"scope":"x")", R"("ph":"e","id":1,"scope":"y")", false},
+      {R"("ph":"b","id":1,"scope":"x")", R"("ph":"e","id":1)", false},
+      {R"("ph":"b","id":1,"pid":7)", R"("ph":"e","id":1,"pid":8)", true},
+      {R"("ph":"b","pid":7,"id2":{"local":"1"})", R"("ph":"e","pid":7,"id2":{"local":"1"})", true},
+      {R"("ph":"b","pid":7,"id2":{"local":"1"})", R"("ph":"e","pid":8,"id2":{"local":"1"})", false},
+      {R"("ph":"b","pid":7,"id2":{"global":"1"})", R"("ph":"e","pid":8,"id2":{"global":"1"})",
+       true},
+      {R"("ph":"b","pid":7,"id2":{"global":"1"})", R"("ph":"e","pid":7,"id2":{"local":"1"})",
+       false}};
   for (const Case& one : cases) {
     rows_.clearRows();
     add({R"("ts":1,)" + one.one, R"("ts":2,)" + one.other});
@@ -169,12 +179,14 @@ TEST_F(ChromeRowsTest, AsynchronousEventsAreJoinedByIdScopeAndProcess) {
 }
 
 TEST_F(ChromeRowsTest, ColumnsOfARangeAreThoseOfItsArguments) {
-  addPlaced({R"("ph":"X","args":{"External id":7,"Sequence number":-3,"Input Dims":[[2, 3]],"more":1})",
-             R"("ph":"X","args":{"External Id":8,"Input Dims":"none"})", R"("ph":"X","args":{"External id":-1})"});
+  addPlaced(
+      {R"("ph":"X","args":{"External id":7,"Sequence number":-3,"Input Dims":[[2, 3]],"more":1})",
+       R"("ph":"X","args":{"External Id":8,"Input Dims":"none"})",
+       R"("ph":"X","args":{"External id":-1})"});
   EXPECT_THAT(rows_.ranges.correlation, ElementsAre(7, 8, 0));
   EXPECT_EQ(static_cast<std::int64_t>(rows_.ranges.payload[0]), -3);
-  EXPECT_THAT(rows_.ranges.payloadType,
-              ElementsAre(prof::PayloadType::I64, prof::PayloadType::None, prof::PayloadType::None));
+  EXPECT_THAT(rows_.ranges.payloadType, ElementsAre(prof::PayloadType::I64, prof::PayloadType::None,
+                                                    prof::PayloadType::None));
   EXPECT_EQ(text(rows_.ranges.text[0]), "[[2, 3]]");
   EXPECT_EQ(text(rows_.ranges.text[1]), "");
   EXPECT_EQ(shape(rows_.ranges.args[0]), "=External id\n=Sequence number\n=Input Dims\n+more");
@@ -192,7 +204,8 @@ TEST_F(ChromeRowsTest, ColumnsOfAKernelAreThoseOfItsArgumentsAndItsPlace) {
   EXPECT_EQ(kernel.registersPerThread, 0U) << "70000 does not fit the column";
   EXPECT_EQ(kernel.correlation, 9U);
   EXPECT_EQ(shape(kernel.args),
-            "=device\n=stream\n=grid\n=block\n=blocks per SM\n=warps per SM\n+registers per thread\n=shared memory\n"
+            "=device\n=stream\n=grid\n=block\n=blocks per SM\n=warps per SM\n+registers per "
+            "thread\n=shared memory\n"
             "=correlation");
   EXPECT_TRUE(rows_.locations[kernel.queue.value].usedByDevice);
 }
@@ -201,7 +214,8 @@ TEST_F(ChromeRowsTest, AMemoryEventIsAnAllocationWhereItHasAllOfOne) {
   const auto memory = [](std::string_view name, std::string_view args) {
     return R"("ph":"i","name":")" + std::string(name) + R"(","args":{)" + std::string(args) + "}";
   };
-  addPlaced({memory("[memory]", R"("Bytes":512,"Addr":64,"Device Id":1,"Device Type":1,"Total Allocated":9)"),
+  addPlaced({memory("[memory]",
+                    R"("Bytes":512,"Addr":64,"Device Id":1,"Device Type":1,"Total Allocated":9)"),
              memory("[memory]", R"("Bytes":-512,"Addr":64,"Device Id":0,"Device Type":0)"),
              memory("[reserved memory]", R"("Bytes":4096,"Addr":0,"Device Id":0,"Device Type":1)"),
              memory("[reserved memory]", R"("Bytes":-4096,"Addr":0,"Device Id":0,"Device Type":1)"),
@@ -223,7 +237,8 @@ TEST_F(ChromeRowsTest, AMemoryEventIsAnAllocationWhereItHasAllOfOne) {
 
 TEST_F(ChromeRowsTest, IdsOfFlowsThatAreNoNumbersAreHashed) {
   addPlaced({R"("ph":"s","id":7)", R"("ph":"f","id":"0x7","bp":"e")", R"("ph":"t","id":-7)"});
-  EXPECT_THAT(rows_.flows.id, ElementsAre(7, StringPool::hashOf("\"0x7\""), StringPool::hashOf("-7")));
+  EXPECT_THAT(rows_.flows.id,
+              ElementsAre(7, StringPool::hashOf("\"0x7\""), StringPool::hashOf("-7")));
   EXPECT_FALSE(rows_.flows.args[0]);
   EXPECT_EQ(shape(rows_.flows.args[1]), ".id\n!bp=\"e\"");
   EXPECT_EQ(shape(rows_.flows.args[2]), ".id");
@@ -231,20 +246,22 @@ TEST_F(ChromeRowsTest, IdsOfFlowsThatAreNoNumbersAreHashed) {
 
 TEST_F(ChromeRowsTest, PlacesDifferByTheirTokensAndStayWhenRowsGo) {
   for (int round = 0; round < 3; ++round) {
-    for (int tid = 0; tid < 20; ++tid) add({R"("ph":"i","ts":1,"pid":1,"tid":)" + std::to_string(tid)});
+    for (int tid = 0; tid < 20; ++tid)
+      add({R"("ph":"i","ts":1,"pid":1,"tid":)" + std::to_string(tid)});
   }
   EXPECT_EQ(rows_.locations.size(), 21U) << "the first stands for none";
   EXPECT_EQ(rows_.marks.thread[0], rows_.marks.thread[40]);
   EXPECT_EQ(rows_.locations[rows_.marks.thread[59].value].tid, "19");
   rows_.clearRows();
-  add({R"("ph":"i","ts":1,"pid":"1","tid":19)", R"("ph":"i","ts":1,"pid":1,"tid":19)", R"("ph":"i","ts":1)",
-       R"("ph":"s","ts":1,"id":1,"pid":5,"tid":5)"});
+  add({R"("ph":"i","ts":1,"pid":"1","tid":19)", R"("ph":"i","ts":1,"pid":1,"tid":19)",
+       R"("ph":"i","ts":1)", R"("ph":"s","ts":1,"id":1,"pid":5,"tid":5)"});
   ASSERT_EQ(rows_.locations.size(), 24U);
   EXPECT_EQ(rows_.locations[21].pid, "\"1\"");
   EXPECT_EQ(rows_.marks.thread[1].value, 20U);
   EXPECT_EQ(rows_.locations[22].pid + rows_.locations[22].tid, "");
   EXPECT_TRUE(rows_.locations[20].usedByHost && !rows_.locations[20].usedByDevice);
-  EXPECT_TRUE(!rows_.locations[23].usedByHost && !rows_.locations[23].usedByDevice) << "a flow may lie on either";
+  EXPECT_TRUE(!rows_.locations[23].usedByHost && !rows_.locations[23].usedByDevice)
+      << "a flow may lie on either";
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ class FoldedTrace {
     builder.append(prof::ArgSet{id, builder.intern(shape)});
     return id;
   }
-  prof::ArgSetId call(prof::TimeNs startNs, std::uint32_t thread, std::uint64_t correlation, bool hasArgs = true) {
+  prof::ArgSetId call(prof::TimeNs startNs, std::uint32_t thread, std::uint64_t correlation,
+                      bool hasArgs = true) {
     prof::ApiCall row;
     row.startNs = startNs;
     row.thread.value = thread;
@@ -49,8 +50,9 @@ class FoldedTrace {
     return row.args;
   }
   /// At thread 0 it lies on a queue.
-  void flow(FlowPhase phase, prof::TimeNs timeNs, std::uint32_t thread, std::uint32_t queue, std::uint64_t id,
-            std::string_view name = "ac2g", std::string_view category = "cat", prof::ArgSetId args = {}) {
+  void flow(FlowPhase phase, prof::TimeNs timeNs, std::uint32_t thread, std::uint32_t queue,
+            std::uint64_t id, std::string_view name = "ac2g", std::string_view category = "cat",
+            prof::ArgSetId args = {}) {
     prof::Flow row;
     row.phase = phase;
     row.timeNs = timeNs;
@@ -82,7 +84,8 @@ TEST(FlowFolding, APointAtTheStartOfItsCallBecomesALineOfTheCall) {
   trace.flow(FlowPhase::Begin, 10, 1, 0, 5);
   foldFlows(trace.builder);
   EXPECT_EQ(trace.shapeOf(with), "=correlation\n~s|cat|ac2g|");
-  EXPECT_EQ(trace.shapeOf(without), "=correlation") << "a shape that two sets had changes for one of them";
+  EXPECT_EQ(trace.shapeOf(without), "=correlation")
+      << "a shape that two sets had changes for one of them";
   EXPECT_TRUE(trace.flows().id.empty());
 }
 
@@ -92,13 +95,15 @@ TEST(FlowFolding, APointThatIsNotExactlyThereStaysAPoint) {
     std::uint32_t thread, queue;
     std::uint64_t id;
   };
-  for (const Point& point : {Point{10, 1, 0, 6}, Point{11, 1, 0, 5}, Point{9, 1, 0, 5}, Point{10, 2, 0, 5},
-                             Point{10, 0, 1, 5}, Point{10, 0, 0, 5}, Point{30, 1, 0, 7}}) {
+  for (const Point& point :
+       {Point{10, 1, 0, 6}, Point{11, 1, 0, 5}, Point{9, 1, 0, 5}, Point{10, 2, 0, 5},
+        Point{10, 0, 1, 5}, Point{10, 0, 0, 5}, Point{30, 1, 0, 7}}) {
     FoldedTrace trace;
     const auto set = trace.call(10, 1, 5);
     trace.call(30, 1, 7, false);
     const auto constants = trace.set("!bp=\"e\"");
-    trace.flow(FlowPhase::End, point.timeNs, point.thread, point.queue, point.id, "n", "c", constants);
+    trace.flow(FlowPhase::End, point.timeNs, point.thread, point.queue, point.id, "n", "c",
+               constants);
     foldFlows(trace.builder);
     EXPECT_EQ(trace.shapeOf(set), "=correlation") << point.timeNs << " " << point.id;
     ASSERT_EQ(trace.flows().id.size(), 1U) << point.timeNs << " " << point.id;
@@ -109,8 +114,9 @@ TEST(FlowFolding, APointThatIsNotExactlyThereStaysAPoint) {
 
 TEST(FlowFolding, PointsOnQueuesBecomeLinesOfEveryKindOfDeviceWork) {
   FoldedTrace trace;
-  const prof::ArgSetId events[] = {trace.work<prof::Kernel>(10, 1, 5), trace.work<prof::Memcpy>(20, 1, 6),
-                                   trace.work<prof::Memset>(30, 2, 7), trace.work<prof::Sync>(40, 2, 8)};
+  const prof::ArgSetId events[] = {
+      trace.work<prof::Kernel>(10, 1, 5), trace.work<prof::Memcpy>(20, 1, 6),
+      trace.work<prof::Memset>(30, 2, 7), trace.work<prof::Sync>(40, 2, 8)};
   std::vector<prof::ArgSetId> constants;
   for (std::uint32_t i = 0; i < 4; ++i) {
     constants.push_back(trace.set("!bp=\"e\""));
@@ -148,8 +154,9 @@ TEST(FlowFolding, WhatALineCannotHoldStaysAPoint) {
   EXPECT_EQ(trace.flows().id.size(), 6U);
   EXPECT_EQ(trace.sets().id.size(), 4U);
   EXPECT_THAT(trace.flows().name,
-              ElementsAre(trace.builder.intern("a|b"), trace.builder.intern("a\nb"), trace.builder.intern("a"),
-                          trace.builder.intern("a"), trace.builder.intern("a"), trace.builder.intern("a")));
+              ElementsAre(trace.builder.intern("a|b"), trace.builder.intern("a\nb"),
+                          trace.builder.intern("a"), trace.builder.intern("a"),
+                          trace.builder.intern("a"), trace.builder.intern("a")));
 }
 
 TEST(FlowFolding, ATraceWithoutPointsStaysAsItIs) {
@@ -161,7 +168,8 @@ TEST(FlowFolding, ATraceWithoutPointsStaysAsItIs) {
   EXPECT_EQ(trace.sets().id.size(), 2U);
 }
 
-/// The first event of a table with this correlation and with arguments, if it is where the point lies.
+/// The first event of a table with this correlation and with arguments, if it is where the point
+/// lies.
 template <class Row>
 prof::ArgSetId eventAt(StoreBuilder& builder, const prof::Flow& flow) {
   const auto& rows = builder.columns<Row>();

@@ -37,7 +37,8 @@ class ImportedPlacesTest : public PlacesTest {
     std::vector<std::string> out;
     const auto& rows = builder_.columns<prof::Environment>();
     for (std::size_t i = 0; i < rows.key.size(); ++i) {
-      out.push_back(std::string(builder_.text(rows.key[i])) + "=" + std::string(builder_.text(rows.value[i])));
+      out.push_back(std::string(builder_.text(rows.key[i])) + "=" +
+                    std::string(builder_.text(rows.value[i])));
     }
     return out;
   }
@@ -73,7 +74,8 @@ TEST_F(ImportedPlacesTest, WhatIsNoSmallNumberKeepsItsToken) {
   host("4294967295", "99999999999");
   places_.make();
   EXPECT_THAT(processes().osPid, ElementsAre(0, 7, 0, 0, 4294967295U));
-  EXPECT_THAT(processes().rank, ElementsAre(-1, -1, -1, -1, 3)) << "the file's rank is of real processes";
+  EXPECT_THAT(processes().rank, ElementsAre(-1, -1, -1, -1, 3))
+      << "the file's rank is of real processes";
   EXPECT_EQ(text(processes().name[0]), "Spans");
   EXPECT_EQ(text(processes().name[1]), "");
   EXPECT_EQ(text(processes().name[2]), "-5");
@@ -81,9 +83,10 @@ TEST_F(ImportedPlacesTest, WhatIsNoSmallNumberKeepsItsToken) {
   EXPECT_EQ(text(threads().name[0]), "PyTorch Profiler");
   EXPECT_EQ(text(threads().name[2]), "") << "the lower half of a pthread_t";
   EXPECT_EQ(text(threads().name[4]), "99999999999");
-  EXPECT_THAT(kept(), ElementsAre("chrome.pid.1=\"Spans\"", "chrome.tid.1=\"PyTorch Profiler\"", "chrome.pid.2=\"7#2\"",
-                                  "chrome.tid.2=\"11#2\"", "chrome.pid.3=-5", "chrome.tid.3=-1",
-                                  "chrome.pid.4=4294967296", "chrome.tid.5=99999999999"));
+  EXPECT_THAT(kept(), ElementsAre("chrome.pid.1=\"Spans\"", "chrome.tid.1=\"PyTorch Profiler\"",
+                                  "chrome.pid.2=\"7#2\"", "chrome.tid.2=\"11#2\"",
+                                  "chrome.pid.3=-5", "chrome.tid.3=-1", "chrome.pid.4=4294967296",
+                                  "chrome.tid.5=99999999999"));
 }
 
 TEST_F(ImportedPlacesTest, WhereDeviceWorkLiesIsAQueueOfADevice) {
@@ -102,7 +105,8 @@ TEST_F(ImportedPlacesTest, WhereDeviceWorkLiesIsAQueueOfADevice) {
   EXPECT_EQ(devices().computeMajor[0], 8U);
   EXPECT_EQ(text(devices().name[1]), "");
   EXPECT_THAT(queues().nativeId, ElementsAre(7, 20, 7, 0));
-  EXPECT_THAT(queues().device, ElementsAre(prof::DeviceId(1), prof::DeviceId(1), prof::DeviceId(2), prof::DeviceId(3)));
+  EXPECT_THAT(queues().device, ElementsAre(prof::DeviceId(1), prof::DeviceId(1), prof::DeviceId(2),
+                                           prof::DeviceId(3)));
   EXPECT_EQ(places_.findQueue("0", "0"), prof::QueueId(4));
   EXPECT_THAT(processes().osPid, ElementsAre(0, 5));
   EXPECT_EQ(places_.findThread("0", "0"), prof::ThreadId(1)) << "threads lie there, too";
@@ -112,8 +116,9 @@ TEST_F(ImportedPlacesTest, WhereDeviceWorkLiesIsAQueueOfADevice) {
 TEST_F(ImportedPlacesTest, DevicesOfOurExportsAreNamedByKindIndexAndOwner) {
   places_.device(0) = {"A100", 4'000, 108, 8, 0};
   host("\"1234#2\"", "1");
-  for (const char* pid : {"\"cpu:0@1234\"", "\"cuda:0\"", "\"cuda:0#2\"", "\"rocm:3\"", "\"device:1\"",
-                          "\"cpu:0@1234#2\"", "\"cpu:0@77#2\"", "\"cuda:x\"", "\"tpu:1\""}) {
+  for (const char* pid :
+       {"\"cpu:0@1234\"", "\"cuda:0\"", "\"cuda:0#2\"", "\"rocm:3\"", "\"device:1\"",
+        "\"cpu:0@1234#2\"", "\"cpu:0@77#2\"", "\"cuda:x\"", "\"tpu:1\""}) {
     device(pid, "\"5#2\"");
   }
   places_.make();
@@ -124,18 +129,21 @@ TEST_F(ImportedPlacesTest, DevicesOfOurExportsAreNamedByKindIndexAndOwner) {
   EXPECT_EQ(text(devices().name[0]), "") << "the properties are of a GPU";
   EXPECT_THAT(queues().nativeId, testing::Each(5));
   std::vector<std::uint32_t> owners;
-  for (const auto owner : devices().process) owners.push_back(owner ? processes().osPid[owner.value - 1] : 0);
+  for (const auto owner : devices().process)
+    owners.push_back(owner ? processes().osPid[owner.value - 1] : 0);
   EXPECT_THAT(owners, ElementsAre(1234, 0, 0, 0, 0, 1234, 77, 0, 0));
   EXPECT_NE(devices().process[0], devices().process[5]) << "there is a process \"1234#2\"";
   EXPECT_EQ(devices().process[5], places_.findProcess("\"1234#2\""));
-  EXPECT_EQ(devices().process[6], places_.findProcess("77")) << "there is none \"77#2\": it is the second device";
+  EXPECT_EQ(devices().process[6], places_.findProcess("77"))
+      << "there is none \"77#2\": it is the second device";
   EXPECT_EQ(queues().process[5], devices().process[5]);
 }
 
 TEST_F(ImportedPlacesTest, RowsGetThePlacesOfTheirLocations) {
   const auto thread = host("10", "11");
   const auto queue = device("1", "7");
-  builder_.append(prof::Range{.thread = prof::ThreadId(thread), .endThread = prof::ThreadId(thread)});
+  builder_.append(
+      prof::Range{.thread = prof::ThreadId(thread), .endThread = prof::ThreadId(thread)});
   builder_.append(prof::Range{.queue = prof::QueueId(queue)});
   builder_.append(prof::Kernel{.queue = prof::QueueId(queue)});
   builder_.append(prof::Flow{.thread = prof::ThreadId(thread)});
@@ -143,12 +151,16 @@ TEST_F(ImportedPlacesTest, RowsGetThePlacesOfTheirLocations) {
   builder_.append(prof::CounterTrack{.id = prof::TrackId(1), .thread = prof::ThreadId(thread)});
   places_.make();
   places_.placeRows();
-  EXPECT_THAT(builder_.columns<prof::Range>().thread, ElementsAre(prof::ThreadId(1), prof::ThreadId()));
-  EXPECT_THAT(builder_.columns<prof::Range>().endThread, ElementsAre(prof::ThreadId(1), prof::ThreadId()));
-  EXPECT_THAT(builder_.columns<prof::Range>().queue, ElementsAre(prof::QueueId(), prof::QueueId(1)));
+  EXPECT_THAT(builder_.columns<prof::Range>().thread,
+              ElementsAre(prof::ThreadId(1), prof::ThreadId()));
+  EXPECT_THAT(builder_.columns<prof::Range>().endThread,
+              ElementsAre(prof::ThreadId(1), prof::ThreadId()));
+  EXPECT_THAT(builder_.columns<prof::Range>().queue,
+              ElementsAre(prof::QueueId(), prof::QueueId(1)));
   EXPECT_EQ(builder_.columns<prof::Kernel>().queue[0], prof::QueueId(1));
   EXPECT_EQ(builder_.columns<prof::Kernel>().device[0], prof::DeviceId(1));
-  EXPECT_THAT(builder_.columns<prof::Flow>().thread, ElementsAre(prof::ThreadId(1), prof::ThreadId()));
+  EXPECT_THAT(builder_.columns<prof::Flow>().thread,
+              ElementsAre(prof::ThreadId(1), prof::ThreadId()));
   EXPECT_THAT(builder_.columns<prof::Flow>().queue, ElementsAre(prof::QueueId(), prof::QueueId(1)));
   EXPECT_EQ(builder_.columns<prof::CounterTrack>().process[0], prof::ProcessId(1));
 }
@@ -157,8 +169,9 @@ TEST_F(ImportedPlacesTest, AllocationsAreOfTheirQueuesDeviceOfTheirProcessesOwnO
   const auto owner = host("10", "11"), other = host("20", "21");
   const auto queue = device("\"cuda:0@10\"", "7");
   const auto allocation = [&](std::uint32_t thread, std::uint32_t onQueue, std::uint32_t number) {
-    builder_.append(prof::Allocation{
-        .thread = prof::ThreadId(thread), .device = prof::DeviceId(number), .queue = prof::QueueId(onQueue)});
+    builder_.append(prof::Allocation{.thread = prof::ThreadId(thread),
+                                     .device = prof::DeviceId(number),
+                                     .queue = prof::QueueId(onQueue)});
   };
   allocation(owner, queue, 0);
   allocation(owner, 0, 1);  // its process has a device of its own with number 0
@@ -170,7 +183,8 @@ TEST_F(ImportedPlacesTest, AllocationsAreOfTheirQueuesDeviceOfTheirProcessesOwnO
   const auto own = places_.findDevice("\"cuda:0@10\""), shared = places_.findDevice("0"),
              third = places_.findDevice("3");
   EXPECT_TRUE(own && shared && third && own != shared);
-  EXPECT_THAT(builder_.columns<prof::Allocation>().device, ElementsAre(own, own, shared, third, prof::DeviceId()));
+  EXPECT_THAT(builder_.columns<prof::Allocation>().device,
+              ElementsAre(own, own, shared, third, prof::DeviceId()));
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ struct Walk {
 
 Walk walkOver(JsonWalker& walker, std::string_view text, std::uint64_t fileOffset = 0) {
   Walk walk;
-  walk.text = std::make_shared<std::string>(std::string(text) + std::string(JsonWalker::kPadding, ' '));
+  walk.text =
+      std::make_shared<std::string>(std::string(text) + std::string(JsonWalker::kPadding, ' '));
   walk.outcome = walker.walk(std::string_view(*walk.text).substr(0, text.size()), fileOffset,
                              [&](const RawEvent& event) { walk.events.push_back(event); });
   return walk;
@@ -78,8 +79,9 @@ TEST(JsonWalker, GivesEveryTokenAsItIsWritten) {
 }
 
 TEST(JsonWalker, TakesEveryKindOfValueWithAnySpaceAroundIt) {
-  for (const std::string value : {"0", "-1.5E+3", "true", "null", "NaN", "-Infinity", "-inf", R"("")", R"("a\\")", "[]",
-                                  R"(["]", "}"])", R"({"x": [[], {}]})"}) {
+  for (const std::string value :
+       {"0", "-1.5E+3", "true", "null", "NaN", "-Infinity", "-inf", R"("")", R"("a\\")", "[]",
+        R"(["]", "}"])", R"({"x": [[], {}]})"}) {
     for (const std::string space : {"", " ", "\r\n\t "}) {
       const std::string args = "{" + space + R"("k")" + space + ":" + space + value + space + "}";
       const Walk walk = walkOver(R"({"args":)" + args + R"(,"ph":"i"})");
@@ -91,8 +93,8 @@ TEST(JsonWalker, TakesEveryKindOfValueWithAnySpaceAroundIt) {
 }
 
 TEST(JsonWalker, APhaseIsOneCharacterAndArgsAreAnObject) {
-  const Walk walk =
-      walkOver(R"({"ph":"XX","args":[1]},{"ph":1,"args":{}},{"ph":"","args":"a"},{"longer than eight":2})");
+  const Walk walk = walkOver(
+      R"({"ph":"XX","args":[1]},{"ph":1,"args":{}},{"ph":"","args":"a"},{"longer than eight":2})");
   ASSERT_EQ(walk.events.size(), 4U);
   EXPECT_EQ(pairsOf(walk.events[0].fields), (Pairs{{"ph", R"("XX")"}, {"args", "[1]"}}));
   EXPECT_FALSE(walk.events[0].hasArgs);
@@ -105,12 +107,13 @@ TEST(JsonWalker, APhaseIsOneCharacterAndArgsAreAnObject) {
 }
 
 TEST(JsonWalker, AnEventHasNothingOfTheOneBefore) {
-  const Walk walk =
-      walkOver(R"({"ph":"X","cat":"c","name":"n","pid":1,"tid":2,"ts":3,"dur":4,"id":5,"s":"t","args":{"a":1}},{})");
+  const Walk walk = walkOver(
+      R"({"ph":"X","cat":"c","name":"n","pid":1,"tid":2,"ts":3,"dur":4,"id":5,"s":"t","args":{"a":1}},{})");
   ASSERT_EQ(walk.events.size(), 2U);
   const RawEvent& event = walk.events[1];
   EXPECT_EQ(event.phase, 0);
-  for (const auto token : {event.cat, event.name, event.pid, event.tid, event.ts, event.dur, event.id})
+  for (const auto token :
+       {event.cat, event.name, event.pid, event.tid, event.ts, event.dur, event.id})
     EXPECT_EQ(token, "");
   EXPECT_TRUE(event.args.empty() && event.fields.empty() && !event.hasArgs);
   EXPECT_EQ(event.text, "{}");
@@ -118,7 +121,10 @@ TEST(JsonWalker, AnEventHasNothingOfTheOneBefore) {
 
 TEST(JsonWalker, EndsBehindTheBracketOfTheList) {
   const std::pair<std::string_view, std::size_t> cases[] = {
-      {"]", 1}, {" ] ", 2}, {R"({"ph":"X"}])", 11}, {R"({"ph":"X"} , ] , "more": [{"ph":"X"}]})", 14}};
+      {"]", 1},
+      {" ] ", 2},
+      {R"({"ph":"X"}])", 11},
+      {R"({"ph":"X"} , ] , "more": [{"ph":"X"}]})", 14}};
   for (const auto& [text, end] : cases) {
     const Walk walk = walkOver(text);
     EXPECT_TRUE(walk.outcome.listEnded) << text;
@@ -128,8 +134,10 @@ TEST(JsonWalker, EndsBehindTheBracketOfTheList) {
   }
 }
 
-/// The text that ends at `cut`, and what is left of it from where reading ended, give the events of the whole text.
-void expectTakenUp(JsonWalker& walker, const std::string& text, std::size_t cut, std::string_view events) {
+/// The text that ends at `cut`, and what is left of it from where reading ended, give the events of
+/// the whole text.
+void expectTakenUp(JsonWalker& walker, const std::string& text, std::size_t cut,
+                   std::string_view events) {
   const Walk first = walkOver(walker, text.substr(0, cut));
   EXPECT_FALSE(first.outcome.listEnded) << cut;
   EXPECT_THAT(first.outcome.problems, IsEmpty()) << cut;
@@ -169,13 +177,14 @@ TEST(JsonWalker, ATextThatEndsBehindAKeyOrInAWordOfAListIsTakenUp) {
 
 TEST(JsonWalker, LeavesOutAnEventThatIsNotWellFormedAndNamesItsStart) {
   const std::string first = R"({"ph":"X","name":"a"}, )";
-  for (const std::string bad : {R"({"ph":"X" "name":1})", R"({"ph"})", R"({"ph":})", "{,}", R"({"ph":"X",})",
-                                R"({"ph":"X","args":{"k" 1}})", R"({ph:"X"})"}) {
+  for (const std::string bad : {R"({"ph":"X" "name":1})", R"({"ph"})", R"({"ph":})", "{,}",
+                                R"({"ph":"X",})", R"({"ph":"X","args":{"k" 1}})", R"({ph:"X"})"}) {
     const Walk walk = walkOver(first + bad + R"(, {"ph":"X","name":"b"}])", 500);
     EXPECT_THAT(walk.names(), ElementsAre(R"("a")", R"("b")")) << bad;
     ASSERT_EQ(walk.outcome.problems.size(), 1U) << bad;
     EXPECT_EQ(walk.outcome.problems[0].offset, 500 + first.size()) << bad;
-    EXPECT_EQ(walk.outcome.problems[0].what, "an event that is not well-formed JSON was left out") << bad;
+    EXPECT_EQ(walk.outcome.problems[0].what, "an event that is not well-formed JSON was left out")
+        << bad;
     EXPECT_TRUE(walk.outcome.listEnded) << bad;
   }
 }
@@ -192,7 +201,8 @@ TEST(JsonWalker, ShowsTheBeginningOfALongBareWordOnly) {
   const Walk walk = walkOver(head + std::string(60, 'x') + R"(}, {"ph":"X","name":1}])", 7);
   ASSERT_EQ(walk.outcome.problems.size(), 1U);
   EXPECT_EQ(walk.outcome.problems[0].offset, 7 + head.size());
-  EXPECT_THAT(walk.outcome.problems[0].what, testing::StartsWith("'" + std::string(40, 'x') + "' is neither"));
+  EXPECT_THAT(walk.outcome.problems[0].what,
+              testing::StartsWith("'" + std::string(40, 'x') + "' is neither"));
   EXPECT_THAT(walk.names(), ElementsAre("1"));
 }
 
@@ -205,7 +215,8 @@ std::string randomValue(std::mt19937& random, int depth) {
       return random() % 2 == 0 ? "true" : "-1.25e-3";
     case 2: {
       std::string text = "\"";
-      for (std::size_t i = random() % 80; i > 0; --i) text += std::string_view(R"({}[],: abcdefgh)")[random() % 15];
+      for (std::size_t i = random() % 80; i > 0; --i)
+        text += std::string_view(R"({}[],: abcdefgh)")[random() % 15];
       return text + (random() % 3 == 0 ? R"(\\\"")" : R"(")");
     }
     case 3:

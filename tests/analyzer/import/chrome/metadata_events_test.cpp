@@ -37,7 +37,9 @@ class MetadataEventsTest : public PlacesTest {
   void live(const std::vector<std::string>& events) {
     readLives(events,
               {[&](const std::string& pid) { return places_.findProcess(pid); },
-               [&](const std::string& pid, const std::string& tid) { return places_.findThread(pid, tid); }},
+               [&](const std::string& pid, const std::string& tid) {
+                 return places_.findThread(pid, tid);
+               }},
               builder_);
   }
 };
@@ -63,14 +65,17 @@ TEST_F(MetadataEventsTest, NamePlacesAndStayInTheEnvironment) {
     EXPECT_EQ(text(kept.value[i]), events[i]);
   }
   using prof::ProcessId;
-  EXPECT_THAT(kept.process,
-              ElementsAre(ProcessId(1), ProcessId(2), ProcessId(), ProcessId(), ProcessId(), ProcessId(1)));
+  EXPECT_THAT(kept.process, ElementsAre(ProcessId(1), ProcessId(2), ProcessId(), ProcessId(),
+                                        ProcessId(), ProcessId(1)));
 }
 
 TEST_F(MetadataEventsTest, WithoutAPlaceOrANameChangeNothing) {
-  read({R"({"name":"process_name","pid":99,"args":{"name":"other"}})", R"({"name":"process_name","pid":10,"args":{}})",
-        R"({"name":"process_name","pid":10,"args":{"name":""}})", R"({"name":"process_name","args":{"name":"x"}})",
-        R"({"name":"thread_name","pid":10,"args":{"name":"x"}})", R"({"name":5,"pid":10,"args":{"name":"x"}})", "{no"});
+  read({R"({"name":"process_name","pid":99,"args":{"name":"other"}})",
+        R"({"name":"process_name","pid":10,"args":{}})",
+        R"({"name":"process_name","pid":10,"args":{"name":""}})",
+        R"({"name":"process_name","args":{"name":"x"}})",
+        R"({"name":"thread_name","pid":10,"args":{"name":"x"}})",
+        R"({"name":5,"pid":10,"args":{"name":"x"}})", "{no"});
   EXPECT_EQ(text(processes().name[0]), "");
   EXPECT_EQ(text(threads().name[0]), "");
   EXPECT_EQ(builder_.columns<prof::Environment>().key.size(), 7U);
@@ -87,15 +92,17 @@ TEST_F(MetadataEventsTest, ARankIsAColumnAndNothingElse) {
         R"({"name":"lacuna_rank","pid":20,"args":{"rank":"5"}})",
         R"({"name":"of lacuna_rank","pid":20,"args":{"rank":5}})"});
   EXPECT_THAT(processes().rank, ElementsAre(-1, 3)) << "no rank is so";
-  EXPECT_EQ(builder_.columns<prof::Environment>().key.size(), 4U) << "so they are kept as they stand";
+  EXPECT_EQ(builder_.columns<prof::Environment>().key.size(), 4U)
+      << "so they are kept as they stand";
 }
 
 TEST_F(MetadataEventsTest, LivesFillTheColumnsOfTheirPlaces) {
   threads().startNs.assign(2, 5);
-  live({R"({"name":"lacuna_process","pid":20,"tid":0,"args":{"parent":10,"start_ns":100,"end_ns":900,"exit_code":137,)"
-        R"("command_line":"python a.py"}})",
-        R"({"name":"lacuna_thread","pid":20,"tid":21,"args":{"start_ns":-7,"end_ns":8}})",
-        R"({"name":"lacuna_thread","pid":10,"tid":11,"args":{"start_ns":"soon"}})"});
+  live(
+      {R"({"name":"lacuna_process","pid":20,"tid":0,"args":{"parent":10,"start_ns":100,"end_ns":900,"exit_code":137,)"
+       R"("command_line":"python a.py"}})",
+       R"({"name":"lacuna_thread","pid":20,"tid":21,"args":{"start_ns":-7,"end_ns":8}})",
+       R"({"name":"lacuna_thread","pid":10,"tid":11,"args":{"start_ns":"soon"}})"});
   EXPECT_EQ(processes().parent[1], prof::ProcessId(1));
   EXPECT_EQ(processes().startNs[1], 100);
   EXPECT_EQ(processes().endNs[1], 900);
@@ -108,11 +115,13 @@ TEST_F(MetadataEventsTest, LivesFillTheColumnsOfTheirPlaces) {
 
 TEST_F(MetadataEventsTest, LivesOfNobodyOrOfNoUseLeaveThePlaces) {
   live({R"({"name":"lacuna_process","pid":99,"tid":0,"args":{"end_ns":9}})",
-        R"({"name":"lacuna_process","pid":10,"args":{"end_ns":9}})", R"({"name":"lacuna_process","pid":10,"tid":0})",
-        R"({"name":"lacuna_process","pid":10,"tid":0,"args":{"parent":10}})", "{\"lacuna_process", "{}",
-        R"({"name":"lacuna_thread","pid":10,"tid":12,"args":{"end_ns":9}})"});
+        R"({"name":"lacuna_process","pid":10,"args":{"end_ns":9}})",
+        R"({"name":"lacuna_process","pid":10,"tid":0})",
+        R"({"name":"lacuna_process","pid":10,"tid":0,"args":{"parent":10}})", "{\"lacuna_process",
+        "{}", R"({"name":"lacuna_thread","pid":10,"tid":12,"args":{"end_ns":9}})"});
   EXPECT_THAT(processes().endNs, ElementsAre(0, 0));
-  EXPECT_THAT(processes().parent, ElementsAre(prof::ProcessId(), prof::ProcessId())) << "none is its own parent";
+  EXPECT_THAT(processes().parent, ElementsAre(prof::ProcessId(), prof::ProcessId()))
+      << "none is its own parent";
   EXPECT_THAT(threads().endNs, ElementsAre(0, 0));
 }
 
@@ -130,7 +139,8 @@ TEST_F(MetadataEventsTest, CallsShowTheKindOfTheDevicesAndTheOwnerOfTheQueues) {
   devices().kind[0] = prof::DeviceKind::Other;
   call(1, "hipLaunchKernel");
   describeByCalls(places_, builder_);
-  EXPECT_THAT(queues().process, testing::Each(prof::ProcessId())) << "two processes call the driver";
+  EXPECT_THAT(queues().process, testing::Each(prof::ProcessId()))
+      << "two processes call the driver";
   EXPECT_THAT(devices().kind, ElementsAre(prof::DeviceKind::Other, prof::DeviceKind::Rocm));
 }
 

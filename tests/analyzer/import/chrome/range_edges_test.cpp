@@ -22,7 +22,8 @@ using Edge = RangeEdges::Edge;
 /// Ranges that wait for their ends, which have length -1 until then.
 class EdgeTrace {
  public:
-  Edge begin(prof::TimeNs timeNs, std::uint64_t key = 1, std::uint32_t args = 0, std::uint32_t location = 1) {
+  Edge begin(prof::TimeNs timeNs, std::uint64_t key = 1, std::uint32_t args = 0,
+             std::uint32_t location = 1) {
     prof::Range row;
     row.startNs = timeNs;
     row.durNs = -1;
@@ -30,9 +31,14 @@ class EdgeTrace {
     row.thread.value = location;
     row.args.value = args;
     ranges.push(row);
-    return {.timeNs = timeNs, .key = key, .row = ranges.startNs.size() - 1, .location = location, .args = {}};
+    return {.timeNs = timeNs,
+            .key = key,
+            .row = ranges.startNs.size() - 1,
+            .location = location,
+            .args = {}};
   }
-  static Edge end(prof::TimeNs timeNs, std::uint64_t key = 1, std::uint32_t args = 0, std::uint32_t location = 1) {
+  static Edge end(prof::TimeNs timeNs, std::uint64_t key = 1, std::uint32_t args = 0,
+                  std::uint32_t location = 1) {
     return {.timeNs = timeNs, .key = key, .location = location, .args = prof::ArgSetId(args)};
   }
   static Edge async(Edge edge) {
@@ -57,8 +63,11 @@ class EdgeTrace {
 
 TEST(RangeEdges, AnEndEndsTheInnermostOpenRangeOfItsPlace) {
   EdgeTrace trace;
-  const auto outer = trace.begin(0), inner = trace.begin(10), other = trace.begin(15, 2), open = trace.begin(40);
-  EXPECT_EQ(trace.pair({outer, inner, other, EdgeTrace::end(20), EdgeTrace::end(30), EdgeTrace::end(35, 2), open}), 0U);
+  const auto outer = trace.begin(0), inner = trace.begin(10), other = trace.begin(15, 2),
+             open = trace.begin(40);
+  EXPECT_EQ(trace.pair({outer, inner, other, EdgeTrace::end(20), EdgeTrace::end(30),
+                        EdgeTrace::end(35, 2), open}),
+            0U);
   EXPECT_THAT(trace.ranges.durNs, ElementsAre(30, 10, 20, -1));
   EXPECT_THAT(trace.ranges.flags, ElementsAre(0, 0, 0, prof::kUnfinished));
   EXPECT_THAT(trace.joins, IsEmpty());
@@ -81,7 +90,9 @@ TEST(RangeEdges, PairsThatTheFileWritesTogetherStayTogether) {
 TEST(RangeEdges, AnEndInFrontOfItsBeginPutsAllIntoTheOrderOfTime) {
   EdgeTrace trace;
   const auto late = trace.begin(0), first = trace.begin(100), second = trace.begin(103);
-  EXPECT_EQ(trace.pair({EdgeTrace::end(5), late, first, EdgeTrace::end(105), second, EdgeTrace::end(108)}), 0U);
+  EXPECT_EQ(trace.pair(
+                {EdgeTrace::end(5), late, first, EdgeTrace::end(105), second, EdgeTrace::end(108)}),
+            0U);
   EXPECT_THAT(trace.ranges.durNs, ElementsAre(5, 8, 2));
 }
 
@@ -89,7 +100,8 @@ TEST(RangeEdges, AnEndBeforeTheTimeOfItsBeginDoesSo) {
   EdgeTrace trace;
   const auto late = trace.begin(50), early = trace.begin(0);
   EXPECT_EQ(trace.pair({early, late, EdgeTrace::end(10), EdgeTrace::end(60)}), 0U);
-  EXPECT_THAT(trace.ranges.durNs, ElementsAre(10, 10)) << "the end at 10 is not that of the range from 50";
+  EXPECT_THAT(trace.ranges.durNs, ElementsAre(10, 10))
+      << "the end at 10 is not that of the range from 50";
 }
 
 TEST(RangeEdges, ARangeMayHaveNoLengthAndTiesKeepTheOrderOfTheFile) {
@@ -106,9 +118,9 @@ TEST(RangeEdges, ARangeMayHaveNoLengthAndTiesKeepTheOrderOfTheFile) {
 TEST(RangeEdges, EndsWithoutABeginAreCountedAndTheirArgumentsGoToNothing) {
   EdgeTrace trace;
   const auto range = trace.begin(10);
-  EXPECT_EQ(
-      trace.pair({EdgeTrace::end(5, 1, 3), range, EdgeTrace::end(20), EdgeTrace::end(30), EdgeTrace::end(40, 2, 4)}),
-      3U);
+  EXPECT_EQ(trace.pair({EdgeTrace::end(5, 1, 3), range, EdgeTrace::end(20), EdgeTrace::end(30),
+                        EdgeTrace::end(40, 2, 4)}),
+            3U);
   EXPECT_THAT(trace.ranges.durNs, ElementsAre(10));
   EXPECT_THAT(trace.joined(), ElementsAre(std::pair(3U, 0U), std::pair(4U, 0U)));
 }
@@ -116,15 +128,19 @@ TEST(RangeEdges, EndsWithoutABeginAreCountedAndTheirArgumentsGoToNothing) {
 TEST(RangeEdges, ArgumentsOfAnEndGoToItsRange) {
   EdgeTrace trace;
   const auto both = trace.begin(0, 1, 5), none = trace.begin(0, 2), own = trace.begin(0, 3, 6);
-  trace.pair({both, none, own, EdgeTrace::end(1, 1, 7), EdgeTrace::end(1, 2, 8), EdgeTrace::end(1, 3)});
-  EXPECT_THAT(trace.ranges.args, ElementsAre(prof::ArgSetId(5), prof::ArgSetId(8), prof::ArgSetId(6)));
+  trace.pair(
+      {both, none, own, EdgeTrace::end(1, 1, 7), EdgeTrace::end(1, 2, 8), EdgeTrace::end(1, 3)});
+  EXPECT_THAT(trace.ranges.args,
+              ElementsAre(prof::ArgSetId(5), prof::ArgSetId(8), prof::ArgSetId(6)));
   EXPECT_THAT(trace.joined(), ElementsAre(std::pair(7U, 5U)));
 }
 
 TEST(RangeEdges, AnotherThreadThatEndsARangeIsNamed) {
   EdgeTrace trace;
-  const auto same = EdgeTrace::async(trace.begin(0, 1, 0, 4)), other = EdgeTrace::async(trace.begin(0, 2, 0, 4));
-  trace.pair({same, other, EdgeTrace::async(EdgeTrace::end(1, 1, 0, 4)), EdgeTrace::async(EdgeTrace::end(1, 2, 0, 9))});
+  const auto same = EdgeTrace::async(trace.begin(0, 1, 0, 4)),
+             other = EdgeTrace::async(trace.begin(0, 2, 0, 4));
+  trace.pair({same, other, EdgeTrace::async(EdgeTrace::end(1, 1, 0, 4)),
+              EdgeTrace::async(EdgeTrace::end(1, 2, 0, 9))});
   EXPECT_THAT(trace.ranges.endThread, ElementsAre(prof::ThreadId(), prof::ThreadId(9)));
 }
 

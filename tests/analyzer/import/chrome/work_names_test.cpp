@@ -21,28 +21,35 @@ namespace {
 
 TEST(WorkNames, GiveTheDirectionOfACopy) {
   using enum prof::CopyKind;
-  const std::pair<std::string_view, prof::CopyKind> cases[] = {{"Memcpy HtoD (Pageable -> Device)", HostToDevice},
-                                                               {"Memcpy DtoH (Device -> Pinned)", DeviceToHost},
-                                                               {"Memcpy DtoD (Device -> Device)", DeviceToDevice},
-                                                               {"Memcpy PtoP (Device -> Device)", PeerToPeer},
-                                                               {"Memcpy HtoA", HostToArray},
-                                                               {"Memcpy AtoD", ArrayToDevice},
-                                                               {"Memcpy DtoA", DeviceToArray},
-                                                               {"CopyHostToDevice", HostToDevice},
-                                                               {"CopyDeviceToDevice", DeviceToDevice},
-                                                               {"CopyDeviceToHost", DeviceToHost},
-                                                               {"Memcpy", Unknown},
-                                                               {"htod", Unknown},
-                                                               {"", Unknown}};
+  const std::pair<std::string_view, prof::CopyKind> cases[] = {
+      {"Memcpy HtoD (Pageable -> Device)", HostToDevice},
+      {"Memcpy DtoH (Device -> Pinned)", DeviceToHost},
+      {"Memcpy DtoD (Device -> Device)", DeviceToDevice},
+      {"Memcpy PtoP (Device -> Device)", PeerToPeer},
+      {"Memcpy HtoA", HostToArray},
+      {"Memcpy AtoD", ArrayToDevice},
+      {"Memcpy DtoA", DeviceToArray},
+      {"CopyHostToDevice", HostToDevice},
+      {"CopyDeviceToDevice", DeviceToDevice},
+      {"CopyDeviceToHost", DeviceToHost},
+      {"Memcpy", Unknown},
+      {"htod", Unknown},
+      {"", Unknown}};
   for (const auto& [name, kind] : cases) EXPECT_EQ(copyKindOf(name), kind) << name;
 }
 
 TEST(WorkNames, GiveTheKindOfMemoryByItsLongestWord) {
   using enum prof::MemoryKind;
   const std::pair<std::string_view, prof::MemoryKind> cases[] = {
-      {"Memset (Device)", Device}, {"-> Device Static)", DeviceStatic},  {"Managed Static", ManagedStatic},
-      {"(Managed", Managed},       {"Memcpy HtoD (Pageable ", Pageable}, {"-> Pinned)", Pinned},
-      {"-> Array)", Array},        {"Memset (Unknown)", Unknown},        {"", Unknown}};
+      {"Memset (Device)", Device},
+      {"-> Device Static)", DeviceStatic},
+      {"Managed Static", ManagedStatic},
+      {"(Managed", Managed},
+      {"Memcpy HtoD (Pageable ", Pageable},
+      {"-> Pinned)", Pinned},
+      {"-> Array)", Array},
+      {"Memset (Unknown)", Unknown},
+      {"", Unknown}};
   for (const auto& [name, kind] : cases) EXPECT_EQ(memoryKindOf(name), kind) << name;
 }
 
@@ -68,7 +75,8 @@ TEST(ChromeCategories, AreKnownAgainAmongManyOthers) {
   }
   EXPECT_EQ(strings.text(categories.of("").id), "") << "an event without a category";
   EXPECT_EQ(strings.text(categories.of("5").id), "5");
-  EXPECT_EQ(categories.of("kernel").kind, ChromeCategories::Kind::Range) << "only a string names one";
+  EXPECT_EQ(categories.of("kernel").kind, ChromeCategories::Kind::Range)
+      << "only a string names one";
 }
 
 TEST(ChromeTexts, AreWithoutQuotesAndEscapesOrWellFormed) {

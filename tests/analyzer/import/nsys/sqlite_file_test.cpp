@@ -62,10 +62,12 @@ std::vector<std::string> columnOf(SqliteRows& rows, int column) {
 
 TEST(SqliteFile, KnowsTablesAndTheirColumnsAndLeavesViewsAlone) {
   const MadeDatabase made({"CREATE TABLE t (a INTEGER, b TEXT, c INTEGER AS (a + 1))",
-                           "CREATE TABLE \"o\"\"dd\" (\"x y\")", "CREATE VIEW v AS SELECT a FROM t"});
+                           "CREATE TABLE \"o\"\"dd\" (\"x y\")",
+                           "CREATE VIEW v AS SELECT a FROM t"});
   const auto file = made.open();
   ASSERT_NE(file, nullptr);
-  EXPECT_EQ(file->tables(), (std::map<std::string, std::set<std::string>>{{"o\"dd", {"x y"}}, {"t", {"a", "b"}}}))
+  EXPECT_EQ(file->tables(),
+            (std::map<std::string, std::set<std::string>>{{"o\"dd", {"x y"}}, {"t", {"a", "b"}}}))
       << "a column that is calculated is not read";
   EXPECT_THAT(file->views(), ElementsAre("v"));
   EXPECT_TRUE(file->has("t"));
@@ -77,7 +79,8 @@ TEST(SqliteFile, KnowsTablesAndTheirColumnsAndLeavesViewsAlone) {
 }
 
 TEST(SqliteRows, GiveValuesByColumnInTheOrderOfTheFileOrAsAsked) {
-  const MadeDatabase made({"CREATE TABLE t (n, s)", "INSERT INTO t VALUES (2, 'two'), (1.5, NULL), ('7x', x'00ff')"});
+  const MadeDatabase made(
+      {"CREATE TABLE t (n, s)", "INSERT INTO t VALUES (2, 'two'), (1.5, NULL), ('7x', x'00ff')"});
   const auto file = made.open();
   SqliteRows rows(*file, "t", {"s", "missing", "n"});
   EXPECT_TRUE(rows.hasColumn(0) && !rows.hasColumn(1) && rows.hasColumn(2));
@@ -102,8 +105,8 @@ TEST(SqliteRows, GiveValuesByColumnInTheOrderOfTheFileOrAsAsked) {
 }
 
 TEST(SqliteRows, NamesOfTablesAndColumnsMayHoldAnything) {
-  const MadeDatabase made(
-      {"CREATE TABLE \"a\"\"; DROP TABLE t; --\" (\"x\"\"y\")", "INSERT INTO \"a\"\"; DROP TABLE t; --\" VALUES (5)"});
+  const MadeDatabase made({"CREATE TABLE \"a\"\"; DROP TABLE t; --\" (\"x\"\"y\")",
+                           "INSERT INTO \"a\"\"; DROP TABLE t; --\" VALUES (5)"});
   const auto file = made.open();
   SqliteRows rows(*file, "a\"; DROP TABLE t; --", {"x\"y"});
   EXPECT_THAT(columnOf(rows, 0), ElementsAre("5"));
@@ -157,11 +160,13 @@ TEST(SqliteFile, APackedDatabaseThatEndsEarlyOrIsBeyondTheBudgetIsRefused) {
   const MadeDatabase made({"CREATE TABLE t (a)"});
   const std::string packed = gzipOf(made.bytes());
   const test::TempFile cut(".gz", packed.substr(0, packed.size() - 4));
-  EXPECT_THAT(SqliteFile::open(cut.path()).error().message, HasSubstr("the compressed data ends early"));
+  EXPECT_THAT(SqliteFile::open(cut.path()).error().message,
+              HasSubstr("the compressed data ends early"));
   const test::TempFile large(".gz", gzipOf(made.bytes() + std::string(3'000'000, '\0')));
   prof::Budget budget;
   ASSERT_TRUE(budget.raise("text=1M"));
-  EXPECT_THAT(SqliteFile::open(large.path(), budget).error().message, HasSubstr("is beyond the budget"));
+  EXPECT_THAT(SqliteFile::open(large.path(), budget).error().message,
+              HasSubstr("is beyond the budget"));
 }
 
 TEST(SqliteFile, ReadingADatabaseWithALogLeavesNoFileBesideIt) {
@@ -169,8 +174,8 @@ TEST(SqliteFile, ReadingADatabaseWithALogLeavesNoFileBesideIt) {
   const auto path = folder / "run.sqlite";
   sqlite3* writer = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &writer), SQLITE_OK);
-  for (const char* sql : {"PRAGMA journal_mode = WAL", "CREATE TABLE t (a)", "PRAGMA wal_checkpoint(TRUNCATE)",
-                          "INSERT INTO t VALUES (7)"}) {
+  for (const char* sql : {"PRAGMA journal_mode = WAL", "CREATE TABLE t (a)",
+                          "PRAGMA wal_checkpoint(TRUNCATE)", "INSERT INTO t VALUES (7)"}) {
     ASSERT_EQ(sqlite3_exec(writer, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sql;
   }
   const auto filesBeside = [&] {
@@ -192,7 +197,8 @@ TEST(SqliteFile, ReadingADatabaseWithALogLeavesNoFileBesideIt) {
 TEST(SqliteLog, AFolderHasRoomAsFarAsItsDiskGoes) {
   const test::TempDir folder;
   EXPECT_FALSE(hasRoom(folder.path(), std::uintmax_t{1} << 60));
-  EXPECT_TRUE(hasRoom(folder / "none", std::uintmax_t{1} << 60)) << "where nothing is known, the writing decides";
+  EXPECT_TRUE(hasRoom(folder / "none", std::uintmax_t{1} << 60))
+      << "where nothing is known, the writing decides";
 }
 
 }  // namespace

@@ -68,7 +68,8 @@ std::string packetsWith(const std::vector<std::string>& contents) {
 }
 
 TEST(PacketReader, GivesEveryPacketAndWhereItStarts) {
-  const std::vector<std::string> contents = {"abc", "", std::string(300, 'x'), std::string(300'000, 'y'), "end"};
+  const std::vector<std::string> contents = {"abc", "", std::string(300, 'x'),
+                                             std::string(300'000, 'y'), "end"};
   const std::string bytes = packetsWith(contents);
   for (const std::size_t part : {std::size_t{1}, std::size_t{100}, std::size_t{1} << 18}) {
     const ReadPackets read = packetsOf(bytes, part);
@@ -104,7 +105,8 @@ TEST(PacketReader, AFileThatEndsInsideAPacketBreaksOffAtItsStart) {
   std::string number;
   proto::putNumber(number, 3, 1'000);
   for (std::size_t cut = 1; cut < number.size(); ++cut) {
-    EXPECT_EQ(packetsOf(first + number.substr(0, cut)).problem, "byte 5: the packet breaks off") << cut;
+    EXPECT_EQ(packetsOf(first + number.substr(0, cut)).problem, "byte 5: the packet breaks off")
+        << cut;
   }
 }
 
@@ -128,7 +130,8 @@ TEST(PacketReader, ASizeThatIsNoNumberIsNoPacketRatherThanTheEndOfTheFile) {
 TEST(PacketReader, ASizeThatNoPacketHasIsRefused) {
   std::string bytes = "\x0a";
   proto::putVarint(bytes, (std::uint64_t{256} << 20) + 1);
-  EXPECT_EQ(packetsOf(bytes).problem, "byte 0: the packet claims 268435457 bytes, which is no packet's size");
+  EXPECT_EQ(packetsOf(bytes).problem,
+            "byte 0: the packet claims 268435457 bytes, which is no packet's size");
   EXPECT_FALSE(packetsOf(bytes).breaksOff);
   std::string most = "\x0a";
   proto::putVarint(most, std::uint64_t{256} << 20);
@@ -143,12 +146,14 @@ TEST(PackedValues, AreOneNumberOrManyOfEitherWidth) {
   }
   const auto valuesOf = [](const proto::Field& field, proto::Wire packed, bool isComplete) {
     std::vector<std::uint64_t> values;
-    EXPECT_EQ(eachValue(field, packed, [&](std::uint64_t value) { values.push_back(value); }), isComplete);
+    EXPECT_EQ(eachValue(field, packed, [&](std::uint64_t value) { values.push_back(value); }),
+              isComplete);
     return values;
   };
   const proto::Field number{.number = 1, .value = 7, .bytes = {}};
   const auto bytesOf = [](std::string_view bytes) {
-    return proto::Field{.number = 1, .wire = proto::Wire::Bytes, .value = bytes.size(), .bytes = bytes};
+    return proto::Field{
+        .number = 1, .wire = proto::Wire::Bytes, .value = bytes.size(), .bytes = bytes};
   };
   EXPECT_THAT(valuesOf(number, proto::Wire::Varint, true), ElementsAre(7));
   EXPECT_THAT(valuesOf(bytesOf(""), proto::Wire::Varint, true), IsEmpty());

@@ -23,8 +23,8 @@ namespace {
 std::string deflated(std::string_view text) {
   uLongf size = compressBound(static_cast<uLong>(text.size()));
   std::string out(size, '\0');
-  compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(text.data()),
-            static_cast<uLong>(text.size()), 1);
+  compress2(reinterpret_cast<Bytef*>(out.data()), &size,
+            reinterpret_cast<const Bytef*>(text.data()), static_cast<uLong>(text.size()), 1);
   out.resize(size);
   return out;
 }
@@ -134,7 +134,8 @@ TEST(PerfettoOwnRows, TextsCountOnFromPacketToPacket) {
   EXPECT_FALSE(rows.any());
   EXPECT_TRUE(rows.read(ownMark({"one", "two"}, {.timeNs = -5, .name = prof::StringId(2)})));
   EXPECT_TRUE(rows.any());
-  EXPECT_TRUE(rows.read(ownMark({"three"}, {.category = prof::StringId(1), .name = prof::StringId(3)})));
+  EXPECT_TRUE(
+      rows.read(ownMark({"three"}, {.category = prof::StringId(1), .name = prof::StringId(3)})));
   EXPECT_TRUE(rows.read(ownMark({}, {.name = prof::StringId(4)})));
   const auto& marks = builder.columns<prof::Mark>();
   ASSERT_EQ(marks.timeNs.size(), 3U);

@@ -41,14 +41,15 @@ TEST(PerfettoClocks, WithoutASnapshotTimesAreThoseOfTheTrace) {
   EXPECT_EQ(clocks.toMonotonicNs(), 0);
   EXPECT_FALSE(clocks.clock());
   for (const std::uint64_t known : {kBoot, kMono}) EXPECT_TRUE(clocks.explains(known, local));
-  for (const std::uint64_t unknown : {kReal, kOther, kOwn}) EXPECT_FALSE(clocks.explains(unknown, local));
+  for (const std::uint64_t unknown : {kReal, kOther, kOwn})
+    EXPECT_FALSE(clocks.explains(unknown, local));
 }
 
 TEST(PerfettoClocks, ASnapshotMovesEveryClockOntoTheTraces) {
   PerfettoClocks clocks;
   PerfettoClocks::Local local;
-  ASSERT_TRUE(
-      clocks.readSnapshot(snapshotOf({{kReal, 1'000'000}, {kOther, 50, 1000}, {kMono, 4'000}, {kBoot, 5'000}}), local));
+  ASSERT_TRUE(clocks.readSnapshot(
+      snapshotOf({{kReal, 1'000'000}, {kOther, 50, 1000}, {kMono, 4'000}, {kBoot, 5'000}}), local));
   EXPECT_EQ(clocks.traceTime(5'010, kBoot, local), 5'010);
   EXPECT_EQ(clocks.traceTime(4'010, kMono, local), 5'010);
   EXPECT_EQ(clocks.traceTime(1'000'010, kReal, local), 5'010);
@@ -93,8 +94,10 @@ TEST(PerfettoClocks, ASnapshotWithoutAReferenceExplainsItsClocksAsTheyAre) {
 TEST(PerfettoClocks, TheFirstSnapshotFixesTheClockAndTheLastTheOffsets) {
   PerfettoClocks clocks;
   PerfettoClocks::Local local;
-  ASSERT_TRUE(clocks.readSnapshot(snapshotOf({{kBoot, 1'000}, {kMono, 400}, {kReal, 9'000}}), local));
-  ASSERT_TRUE(clocks.readSnapshot(snapshotOf({{kBoot, 2'000}, {kMono, 1'300}, {kReal, 9'950}}), local));
+  ASSERT_TRUE(
+      clocks.readSnapshot(snapshotOf({{kBoot, 1'000}, {kMono, 400}, {kReal, 9'000}}), local));
+  ASSERT_TRUE(
+      clocks.readSnapshot(snapshotOf({{kBoot, 2'000}, {kMono, 1'300}, {kReal, 9'950}}), local));
   EXPECT_EQ(clocks.toMonotonicNs(), -600);
   EXPECT_EQ(clocks.clock()->realtimeNs, 9'000);
   EXPECT_EQ(clocks.traceTime(1'300, kMono, local), 2'000);
@@ -128,7 +131,8 @@ TEST(PerfettoClocks, ClocksFrom64To127AreTheirSequencesOwn) {
 
 TEST(PerfettoClocks, ADamagedSnapshotChangesNothing) {
   const std::string full = snapshotOf({{kBoot, 5'000}, {kOther, 70}});
-  for (const std::string& bytes : {full.substr(0, full.size() - 1), full + "\x0a", full + "\x0a\x01\x08"}) {
+  for (const std::string& bytes :
+       {full.substr(0, full.size() - 1), full + "\x0a", full + "\x0a\x01\x08"}) {
     PerfettoClocks clocks;
     PerfettoClocks::Local local;
     EXPECT_FALSE(clocks.readSnapshot(bytes, local));
@@ -138,14 +142,16 @@ TEST(PerfettoClocks, ADamagedSnapshotChangesNothing) {
   PerfettoClocks clocks;
   PerfettoClocks::Local local;
   EXPECT_TRUE(clocks.readSnapshot("", local));
-  EXPECT_TRUE(clocks.readSnapshot(std::string("\x10\x05", 2) + full, local)) << "other fields are skipped";
+  EXPECT_TRUE(clocks.readSnapshot(std::string("\x10\x05", 2) + full, local))
+      << "other fields are skipped";
   EXPECT_TRUE(clocks.explains(kOther, local));
 }
 
 TEST(PerfettoClocks, NumbersBeyondTheRangeWrapAround) {
   PerfettoClocks clocks;
   PerfettoClocks::Local local;
-  ASSERT_TRUE(clocks.readSnapshot(snapshotOf({{kBoot, UINT64_MAX}, {kOther, UINT64_MAX, UINT64_MAX}}), local));
+  ASSERT_TRUE(clocks.readSnapshot(
+      snapshotOf({{kBoot, UINT64_MAX}, {kOther, UINT64_MAX, UINT64_MAX}}), local));
   // The reference is at -1, the other clock at -1 · -1 = 1, so that it is moved by -2.
   EXPECT_EQ(clocks.traceTime(3, kOther, local), -3 - 2);
 }

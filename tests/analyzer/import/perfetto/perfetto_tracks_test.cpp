@@ -21,8 +21,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Descriptor = test::ProtoMessage;
 
-constexpr std::uint32_t kUuidField = 1, kNameField = 2, kProcessField = 3, kThreadField = 4, kParentField = 5,
-                        kCounterField = 8;
+constexpr std::uint32_t kUuidField = 1, kNameField = 2, kProcessField = 3, kThreadField = 4,
+                        kParentField = 5, kCounterField = 8;
 
 Descriptor processOfPid(std::uint64_t pid) {
   return Descriptor().set(1, pid);
@@ -64,10 +64,11 @@ TEST_F(PerfettoTracksTest, ADescriptionIsOfItsNumberWhereverThatStands) {
 }
 
 TEST_F(PerfettoTracksTest, WordsOfACommandLineAreJoined) {
-  EXPECT_TRUE(
-      read(Descriptor()
-               .set(kUuidField, 5)
-               .set(kProcessField, processOfPid(7).set(2, "python").set(2, "train.py").set(2, "").set(6, "trainer"))));
+  EXPECT_TRUE(read(
+      Descriptor()
+          .set(kUuidField, 5)
+          .set(kProcessField,
+               processOfPid(7).set(2, "python").set(2, "train.py").set(2, "").set(6, "trainer"))));
   EXPECT_EQ(text(tracks_.find(5)->commandLine), "python train.py ");
   EXPECT_EQ(text(tracks_.find(5)->name), "trainer");
   EXPECT_TRUE(tracks_.find(5)->isProcess);
@@ -96,16 +97,20 @@ TEST_F(PerfettoTracksTest, CountersHaveUnitsByNumberOrName) {
     EXPECT_EQ(text(tracks_.find(uuid)->name), one.name) << uuid;
     EXPECT_EQ(text(tracks_.find(uuid)->unit), one.unit) << uuid;
   }
-  EXPECT_TRUE(
-      read(Descriptor().set(kUuidField, 50).set(kNameField, "mine").set(kCounterField, Descriptor().set(1, 1))));
+  EXPECT_TRUE(read(Descriptor()
+                       .set(kUuidField, 50)
+                       .set(kNameField, "mine")
+                       .set(kCounterField, Descriptor().set(1, 1))));
   EXPECT_EQ(text(tracks_.find(50)->name), "mine");
 }
 
 TEST_F(PerfettoTracksTest, CountersMayCountDifferencesAndMultiples) {
-  EXPECT_TRUE(read(Descriptor().set(kUuidField, 1).set(kCounterField, Descriptor().set(4, 1024).set(5, 1))));
+  EXPECT_TRUE(read(
+      Descriptor().set(kUuidField, 1).set(kCounterField, Descriptor().set(4, 1024).set(5, 1))));
   EXPECT_EQ(tracks_.find(1)->multiplier, 1024);
   EXPECT_TRUE(tracks_.find(1)->isIncremental);
-  EXPECT_TRUE(read(Descriptor().set(kUuidField, 2).set(kCounterField, Descriptor().set(4, 0).set(5, 0))));
+  EXPECT_TRUE(
+      read(Descriptor().set(kUuidField, 2).set(kCounterField, Descriptor().set(4, 0).set(5, 0))));
   EXPECT_EQ(tracks_.find(2)->multiplier, 1) << "0 would make all values 0";
   EXPECT_FALSE(tracks_.find(2)->isIncremental);
 }
@@ -116,10 +121,12 @@ TEST_F(PerfettoTracksTest, DamagedDescriptionsAreReported) {
   EXPECT_FALSE(read(cut));
   EXPECT_EQ(tracks_.find(5), nullptr);
   for (const std::uint32_t part : {kProcessField, kThreadField, kCounterField}) {
-    EXPECT_FALSE(read(Descriptor().set(kUuidField, part).set(part, "\x08").set(kParentField, 9))) << part;
+    EXPECT_FALSE(read(Descriptor().set(kUuidField, part).set(part, "\x08").set(kParentField, 9)))
+        << part;
     EXPECT_EQ(tracks_.find(part)->parent, 9U) << "the rest of it counts";
   }
-  for (const std::uint32_t list : {1, 2}) EXPECT_FALSE(tracks_.readProcessTree(Descriptor().set(list, "\x08").bytes));
+  for (const std::uint32_t list : {1, 2})
+    EXPECT_FALSE(tracks_.readProcessTree(Descriptor().set(list, "\x08").bytes));
 }
 
 TEST_F(PerfettoTracksTest, TracksOfOneThreadAreOneThreadAndOthersAreThreadsOfTheirOwn) {
@@ -191,7 +198,9 @@ TEST_F(PerfettoTracksTest, PlacesAreNamedByTheirTracksAndElseByTheListOfProcesse
   for (const std::uint64_t uuid : {1, 2, 3}) tracks_.threadOf(uuid);
   read(Descriptor().set(kUuidField, 2).set(kThreadField, threadOfTid(7, 12).set(5, "own")));
   read(Descriptor().set(kUuidField, 4).set(kProcessField, processOfPid(8).set(6, "named")));
-  read(Descriptor().set(kUuidField, 5).set(kProcessField, processOfPid(99).set(6, "without events")));
+  read(Descriptor()
+           .set(kUuidField, 5)
+           .set(kProcessField, processOfPid(99).set(6, "without events")));
   tracks_.namePlaces();
   ASSERT_EQ(threads().id.size(), 3U);
   EXPECT_EQ(text(threads().name[0]), "listed");

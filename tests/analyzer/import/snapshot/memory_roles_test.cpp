@@ -21,8 +21,8 @@ using testing::ElementsAre;
 
 constexpr std::string_view kBackwardOf = "autograd::engine::evaluate_function: ";
 
-/// Two processes of a thread each; a step of the first has a batch at 0, operators from 10, the backward pass from
-/// 50 and the optimizer from 80.
+/// Two processes of a thread each; a step of the first has a batch at 0, operators from 10, the
+/// backward pass from 50 and the optimizer from 80.
 class MemoryRolesTest : public testing::Test {
  protected:
   MemoryRolesTest() {
@@ -40,15 +40,16 @@ class MemoryRolesTest : public testing::Test {
     range(81, 85, "cpu_op", "aten::add_");
     range(110, 120, "Operator", "aten::old");
   }
-  void range(prof::TimeNs startNs, prof::TimeNs endNs, std::string_view category, std::string_view name) {
+  void range(prof::TimeNs startNs, prof::TimeNs endNs, std::string_view category,
+             std::string_view name) {
     builder_.append(prof::Range{.startNs = startNs,
                                 .durNs = endNs - startNs,
                                 .thread = prof::ThreadId(1),
                                 .category = builder_.intern(category),
                                 .name = builder_.intern(name)});
   }
-  void event(prof::TimeNs timeNs, MemoryAction action, std::uint64_t address, std::uint32_t thread = 1,
-             std::uint32_t device = 1) {
+  void event(prof::TimeNs timeNs, MemoryAction action, std::uint64_t address,
+             std::uint32_t thread = 1, std::uint32_t device = 1) {
     prof::Allocation row;
     row.timeNs = timeNs;
     row.action = action;
@@ -76,27 +77,28 @@ TEST_F(MemoryRolesTest, FollowFromWhereMemoryIsAskedForAndUntilWhenItLives) {
     prof::TimeNs fromNs, untilNs;
     MemoryRole role;
   };
-  const Case cases[] = {{25, 0, MemoryRole::Other},        // between all
-                        {35, 45, MemoryRole::Other},       // in a range of no meaning here
-                        {5, 7, MemoryRole::Input},         // also when it is short
-                        {9, 0, MemoryRole::Input},         // at the end of the range
-                        {11, 15, MemoryRole::Workspace},   // within the operator
-                        {13, 19, MemoryRole::Workspace},   // after the inner one, within the outer
-                        {13, 20, MemoryRole::Workspace},   // gone when it ends
-                        {13, 21, MemoryRole::Activation},  // and not before
-                        {11, 80, MemoryRole::Activation},  // until the optimizer begins
-                        {11, 81, MemoryRole::Other},
-                        {11, 0, MemoryRole::Other},  // it may be a parameter
-                        {50, 60, MemoryRole::Workspace},
-                        {52, 58, MemoryRole::Workspace},  // the engine's range counts, not the operator's in it
-                        {52, 85, MemoryRole::Gradient},
-                        {52, 0, MemoryRole::Gradient},
-                        {65, 66, MemoryRole::Other},  // computes the forward again
-                        {65, 0, MemoryRole::Other},
-                        {82, 88, MemoryRole::Workspace},
-                        {82, 0, MemoryRole::Optimizer},
-                        {112, 130, MemoryRole::Other},       // no backward pass follows
-                        {112, 115, MemoryRole::Workspace}};  // an operator of an older version
+  const Case cases[] = {
+      {25, 0, MemoryRole::Other},        // between all
+      {35, 45, MemoryRole::Other},       // in a range of no meaning here
+      {5, 7, MemoryRole::Input},         // also when it is short
+      {9, 0, MemoryRole::Input},         // at the end of the range
+      {11, 15, MemoryRole::Workspace},   // within the operator
+      {13, 19, MemoryRole::Workspace},   // after the inner one, within the outer
+      {13, 20, MemoryRole::Workspace},   // gone when it ends
+      {13, 21, MemoryRole::Activation},  // and not before
+      {11, 80, MemoryRole::Activation},  // until the optimizer begins
+      {11, 81, MemoryRole::Other},
+      {11, 0, MemoryRole::Other},  // it may be a parameter
+      {50, 60, MemoryRole::Workspace},
+      {52, 58, MemoryRole::Workspace},  // the engine's range counts, not the operator's in it
+      {52, 85, MemoryRole::Gradient},
+      {52, 0, MemoryRole::Gradient},
+      {65, 66, MemoryRole::Other},  // computes the forward again
+      {65, 0, MemoryRole::Other},
+      {82, 88, MemoryRole::Workspace},
+      {82, 0, MemoryRole::Optimizer},
+      {112, 130, MemoryRole::Other},       // no backward pass follows
+      {112, 115, MemoryRole::Workspace}};  // an operator of an older version
   for (const Case& one : cases)
     EXPECT_EQ(roleOf(one.fromNs, one.untilNs), one.role) << one.fromNs << "-" << one.untilNs;
 }
@@ -119,8 +121,8 @@ TEST_F(MemoryRolesTest, AnAddressIsHandedOutAnewAndIsOfItsDevice) {
   event(14, MemoryAction::Allocate, 64, 1, 2);
   event(70, MemoryAction::Free, 64);
   addMemoryRoles(builder_);
-  EXPECT_THAT(roles(),
-              ElementsAre(MemoryRole::Workspace, MemoryRole::Activation, MemoryRole::Other, MemoryRole::Other));
+  EXPECT_THAT(roles(), ElementsAre(MemoryRole::Workspace, MemoryRole::Activation, MemoryRole::Other,
+                                   MemoryRole::Other));
 }
 
 TEST_F(MemoryRolesTest, EventsAreFollowedInTheOrderOfTime) {
@@ -128,11 +130,13 @@ TEST_F(MemoryRolesTest, EventsAreFollowedInTheOrderOfTime) {
   event(52, MemoryAction::Allocate, 32);
   event(11, MemoryAction::Allocate, 64);
   addMemoryRoles(builder_);
-  EXPECT_THAT(roles(), ElementsAre(MemoryRole::Other, MemoryRole::Gradient, MemoryRole::Activation));
+  EXPECT_THAT(roles(),
+              ElementsAre(MemoryRole::Other, MemoryRole::Gradient, MemoryRole::Activation));
 }
 
 TEST_F(MemoryRolesTest, OtherActionsAndMemoryWithoutAThreadHaveNoRole) {
-  for (const auto action : {MemoryAction::ExternalAllocate, MemoryAction::Reserve, MemoryAction::Release}) {
+  for (const auto action :
+       {MemoryAction::ExternalAllocate, MemoryAction::Reserve, MemoryAction::Release}) {
     event(82, action, 64);
   }
   event(82, MemoryAction::Allocate, 128, 0);

@@ -22,7 +22,8 @@ using testing::IsEmpty;
 
 class MemoryTotalsTest : public testing::Test {
  protected:
-  /// An event that gives `bytes` out, or back where they are negative, and what the device has after it.
+  /// An event that gives `bytes` out, or back where they are negative, and what the device has
+  /// after it.
   void event(prof::TimeNs timeNs, std::int64_t bytes, std::uint64_t address, MemoryTotals totals,
              std::uint32_t device = 1) {
     prof::Allocation row;
@@ -36,15 +37,18 @@ class MemoryTotalsTest : public testing::Test {
     totals_.push_back(totals);
   }
   void rangeFrom(prof::TimeNs startNs) { builder_.append(prof::Range{.startNs = startNs}); }
-  /// The rows that the totals add: "9 take 500@16", those of the segments "20 reserve 500"; of another device "(2)".
+  /// The rows that the totals add: "9 take 500@16", those of the segments "20 reserve 500"; of
+  /// another device "(2)".
   std::vector<std::string> added() {
     addMemoryOfTotals(builder_, totals_);
     const auto& rows = builder_.columns<prof::Allocation>();
     std::vector<std::string> out;
     for (std::size_t i = totals_.size(); i < rows.timeNs.size(); ++i) {
-      const bool isSegment = rows.action[i] == MemoryAction::Reserve || rows.action[i] == MemoryAction::Release;
+      const bool isSegment =
+          rows.action[i] == MemoryAction::Reserve || rows.action[i] == MemoryAction::Release;
       std::string line = std::to_string(rows.timeNs[i]);
-      line += isSegment ? rows.action[i] == MemoryAction::Reserve ? " reserve " : " release " : " take ";
+      line += isSegment ? rows.action[i] == MemoryAction::Reserve ? " reserve " : " release "
+                        : " take ";
       line += std::to_string(rows.bytes[i]);
       if (!isSegment) line += "@" + std::to_string(rows.address[i]);
       if (rows.device[i].value != 1) line += " (" + std::to_string(rows.device[i].value) + ")";
@@ -114,14 +118,16 @@ TEST_F(MemoryTotalsTest, DevicesAreFollowedApartAndTheFirstEventDecides) {
   event(12, 100, 16, {}, 3);
   event(20, 100, 32, {.allocated = 900, .reserved = 900}, 3);
   event(21, -100, 16, {.allocated = 50, .reserved = 100}, 2);
-  EXPECT_THAT(added(), ElementsAre("9 reserve 300", "9 take 50@0 (2)", "9 reserve 400 (2)", "21 release 300 (2)"));
+  EXPECT_THAT(added(), ElementsAre("9 reserve 300", "9 take 50@0 (2)", "9 reserve 400 (2)",
+                                   "21 release 300 (2)"));
 }
 
 TEST_F(MemoryTotalsTest, EventsAreFollowedInTheOrderOfTime) {
   event(30, -40, 16, {.allocated = 60, .reserved = 200});
   event(20, 40, 16, {.allocated = 100, .reserved = 100});
   event(30, 5, 32, {.allocated = 65, .reserved = 300});
-  EXPECT_THAT(added(), ElementsAre("19 take 60@0", "19 reserve 100", "30 reserve 100", "30 reserve 100"));
+  EXPECT_THAT(added(),
+              ElementsAre("19 take 60@0", "19 reserve 100", "30 reserve 100", "30 reserve 100"));
 }
 
 TEST_F(MemoryTotalsTest, BeforeIsTheStartOfTheTrace) {

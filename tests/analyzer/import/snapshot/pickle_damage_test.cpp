@@ -55,7 +55,8 @@ TEST(PickleLimits, WhatIsNotPlainIsRefusedByNameAndByte) {
     EXPECT_THAT(refusalOf("N" + opcodes),
                 testing::StartsWith("byte 3: the pickle has the opcode " + std::string(name)));
   }
-  EXPECT_EQ(refusalOf("I1\n"), "byte 2: the pickle has the opcode 0x49, which a plain pickle does not have");
+  EXPECT_EQ(refusalOf("I1\n"),
+            "byte 2: the pickle has the opcode 0x49, which a plain pickle does not have");
 }
 
 TEST(PickleLimits, ProtocolsFrom2To5AreRead) {
@@ -63,8 +64,8 @@ TEST(PickleLimits, ProtocolsFrom2To5AreRead) {
     const auto pickle = readPickle("\x80" + std::string(1, static_cast<char>(protocol)) + "N.");
     EXPECT_EQ(pickle.ok(), protocol >= 2 && protocol <= 5) << protocol;
     if (!pickle.ok()) {
-      EXPECT_EQ(pickle.error().message,
-                "byte 0: the pickle has protocol " + std::to_string(protocol) + "; lacuna reads 2 to 5");
+      EXPECT_EQ(pickle.error().message, "byte 0: the pickle has protocol " +
+                                            std::to_string(protocol) + "; lacuna reads 2 to 5");
     }
   }
 }
@@ -96,24 +97,26 @@ TEST(PickleDamage, DamageIsNamedByTheByteOfItsOpcode) {
 }
 
 TEST(PickleDamage, AFileThatEndsAnywhereBreaksOff) {
-  const std::string full =
-      "\x80\x04}(" + textOfKey("key") + "G12345678" + textOfKey("k2") + "\x8a\x0c" + "123456789012" + "u.";
+  const std::string full = "\x80\x04}(" + textOfKey("key") + "G12345678" + textOfKey("k2") +
+                           "\x8a\x0c" + "123456789012" + "u.";
   ASSERT_TRUE(readPickle(full).ok());
   for (std::size_t cut = 1; cut < full.size(); ++cut) {
-    EXPECT_THAT(readPickle(full.substr(0, cut)).error().message, HasSubstr("ends before its STOP: the file breaks off"))
+    EXPECT_THAT(readPickle(full.substr(0, cut)).error().message,
+                HasSubstr("ends before its STOP: the file breaks off"))
         << cut;
   }
 }
 
 TEST(PickleLimits, TheBudgetCountsValuesAndReferences) {
-  // Values are the four that all pickles share, the list and five numbers. The stack has six of them after one mark.
+  // Values are the four that all pickles share, the list and five numbers. The stack has six of
+  // them after one mark.
   const std::string pickle =
       "\x80\x04](K\x01K\x01K\x01K\x01K\x01"
       "e.";
   EXPECT_TRUE(readPickle(pickle, 17).ok());
   EXPECT_EQ(readPickle(pickle, 16).error().message,
-            "byte 12: the pickle holds more than 16 values, the budget for a file of this size; --budget values=… "
-            "raises it");
+            "byte 12: the pickle holds more than 16 values, the budget for a file of this size; "
+            "--budget values=… raises it");
 }
 
 TEST(PickleLimits, CanBeCancelled) {

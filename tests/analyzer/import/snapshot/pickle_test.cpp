@@ -90,7 +90,8 @@ TEST(Pickle, ReadsNumbersOfEveryWidth) {
       {"\x8b\x03\x00\x00\x00\x01\x00\x01"s, "65537"},
       {"G\x3f\xf8\x00\x00\x00\x00\x00\x00"s, "1.500000"},
       {"G\xc0\x00\x00\x00\x00\x00\x00\x00"s, "-2.000000"}};
-  for (const auto& [opcodes, value] : cases) EXPECT_EQ(madeBy(opcodes), value) << testing::PrintToString(opcodes);
+  for (const auto& [opcodes, value] : cases)
+    EXPECT_EQ(madeBy(opcodes), value) << testing::PrintToString(opcodes);
 }
 
 TEST(Pickle, ReadsTextsAndBytesWithLengthsOfEveryWidth) {
@@ -103,31 +104,35 @@ TEST(Pickle, ReadsTextsAndBytesWithLengthsOfEveryWidth) {
                         {"U", 1, "'abc'"},    {"T", 4, "'abc'"},     {"C", 1, "b'abc'"},
                         {"B", 4, "b'abc'"},   {"\x8e", 8, "b'abc'"}, {"\x96", 8, "b'abc'"}};
   for (const Case& one : cases) {
-    EXPECT_EQ(madeBy(std::string(one.opcode) + little(3, one.width) + "abc"), one.value) << one.opcode;
+    EXPECT_EQ(madeBy(std::string(one.opcode) + little(3, one.width) + "abc"), one.value)
+        << one.opcode;
   }
   EXPECT_EQ(madeBy("\x8c\x00"s), "''");
-  EXPECT_EQ(madeBy("X" + little(300'000, 4) + std::string(300'000, 'x')), "'" + std::string(300'000, 'x') + "'");
+  EXPECT_EQ(madeBy("X" + little(300'000, 4) + std::string(300'000, 'x')),
+            "'" + std::string(300'000, 'x') + "'");
 }
 
 TEST(Pickle, BuildsContainersInEveryWay) {
-  const std::pair<std::string, std::string_view> cases[] = {{")", "[]"},
-                                                            {"]", "[]"},
-                                                            {"}", "{}"},
-                                                            {"\x8f", "[]"},
-                                                            {"K\x01\x85", "[1]"},
-                                                            {"K\x01K\x02\x86", "[1, 2]"},
-                                                            {"K\x01K\x02K\x03\x87", "[1, 2, 3]"},
-                                                            {"(t", "[]"},
-                                                            {"(K\x01K\x02t", "[1, 2]"},
-                                                            {"(K\x01K\x02l", "[1, 2]"},
-                                                            {"(K\x01\x91", "[1]"},
-                                                            {"(K\x01K\x02K\x03Nd", "{1: 2, 3: None}"},
-                                                            {"](NtaNa", "[[None], None]"},
-                                                            {"](K\x01NeNa(e", "[1, None, None]"},
-                                                            {"\x8f(K\x01\x90", "[1]"},
-                                                            {"}K\x01K\x02s(K\x03K\x04u", "{1: 2, 3: 4}"},
-                                                            {"](](Ne)e", "[[None], []]"}};
-  for (const auto& [opcodes, value] : cases) EXPECT_EQ(madeBy(opcodes), value) << testing::PrintToString(opcodes);
+  const std::pair<std::string, std::string_view> cases[] = {
+      {")", "[]"},
+      {"]", "[]"},
+      {"}", "{}"},
+      {"\x8f", "[]"},
+      {"K\x01\x85", "[1]"},
+      {"K\x01K\x02\x86", "[1, 2]"},
+      {"K\x01K\x02K\x03\x87", "[1, 2, 3]"},
+      {"(t", "[]"},
+      {"(K\x01K\x02t", "[1, 2]"},
+      {"(K\x01K\x02l", "[1, 2]"},
+      {"(K\x01\x91", "[1]"},
+      {"(K\x01K\x02K\x03Nd", "{1: 2, 3: None}"},
+      {"](NtaNa", "[[None], None]"},
+      {"](K\x01NeNa(e", "[1, None, None]"},
+      {"\x8f(K\x01\x90", "[1]"},
+      {"}K\x01K\x02s(K\x03K\x04u", "{1: 2, 3: 4}"},
+      {"](](Ne)e", "[[None], []]"}};
+  for (const auto& [opcodes, value] : cases)
+    EXPECT_EQ(madeBy(opcodes), value) << testing::PrintToString(opcodes);
 }
 
 TEST(Pickle, TheStackCanBeDroppedCopiedAndFramed) {
@@ -140,8 +145,10 @@ TEST(Pickle, TheStackCanBeDroppedCopiedAndFramed) {
 TEST(Pickle, TheMemoGivesBackTheSameValue) {
   EXPECT_EQ(madeBy("K\x07q\x05K\x01h\x05\x87"), "[7, 1, 7]");
   EXPECT_EQ(madeBy("K\x07r" + little(70'000, 4) + "j" + little(70'000, 4) + "\x86"), "[7, 7]");
-  EXPECT_EQ(madeBy("K\x07\x94K\x08\x94h\x00h\x01\x86\x86\x86"s), "[7, [8, [7, 8]]]") << "slots count up";
-  EXPECT_EQ(madeBy("K\x07q\x01K\x08q\x01h\x01\x86\x86"), "[7, [8, 8]]") << "the last value of a slot";
+  EXPECT_EQ(madeBy("K\x07\x94K\x08\x94h\x00h\x01\x86\x86\x86"s), "[7, [8, [7, 8]]]")
+      << "slots count up";
+  EXPECT_EQ(madeBy("K\x07q\x01K\x08q\x01h\x01\x86\x86"), "[7, [8, 8]]")
+      << "the last value of a slot";
   const auto pickle = unpickled(
       "\x80\x04]\x94(h\x00K\x01"s
       "eh\x00\x86."s);
@@ -182,8 +189,9 @@ TEST(Pickle, AnEmptyKeyIsNotFoundByTheNameOfAKeyThatIsNotThere) {
 }
 
 TEST(Pickle, AValueOfAnotherTypeReadsAsNothing) {
-  const auto pickle = unpickled("\x80\x04(NK\x05" + keyOp("t") + "C\x01tG\x40\x0a\x66\x66\x66\x66\x66\x66" +
-                                "G\x44\x00\x00\x00\x00\x00\x00\x00"s + "\x88]" + keyOp("") + "t.");
+  const auto pickle =
+      unpickled("\x80\x04(NK\x05" + keyOp("t") + "C\x01tG\x40\x0a\x66\x66\x66\x66\x66\x66" +
+                "G\x44\x00\x00\x00\x00\x00\x00\x00"s + "\x88]" + keyOp("") + "t.");
   ASSERT_TRUE(pickle.ok()) << pickle.error().message;
   const auto& items = pickle->items(pickle->root());
   std::vector<std::int64_t> integers;

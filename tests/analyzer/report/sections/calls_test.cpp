@@ -27,13 +27,15 @@ TEST(CallsSection, AddsUpCallsByNameCostliestFirst) {
                                 .analysed();
   const Table calls = reportTable(analysis, "calls");
   ASSERT_EQ(calls.rows.size(), 2U);
-  EXPECT_THAT(cellsOf(calls, 0, {"name", "count", "total_ns", "caller"}), ElementsAre("cudaMalloc", "2", "500 µs", ""));
+  EXPECT_THAT(cellsOf(calls, 0, {"name", "count", "total_ns", "caller"}),
+              ElementsAre("cudaMalloc", "2", "500 µs", ""));
   EXPECT_THAT(cellsOf(calls, 1, {"name", "count", "total_ns", "caller"}),
               ElementsAre("cudaStreamSynchronize", "1", "400 µs", "aten::item"));
   EXPECT_EQ(jsonAt(analysis, "/calls/0/total_ns"), "500000");
   EXPECT_EQ(jsonAt(analysis, "/calls/1/caller"), "\"aten::item\"");
-  EXPECT_THAT(sectionText(analysis, "calls"),
-              ContainsRegex("\n cudaMalloc +2 +500 µs\n cudaStreamSynchronize +1 +400 µs  aten::item\n"));
+  EXPECT_THAT(
+      sectionText(analysis, "calls"),
+      ContainsRegex("\n cudaMalloc +2 +500 µs\n cudaStreamSynchronize +1 +400 µs  aten::item\n"));
 }
 
 TEST(CallsSection, ShowsWhatRecordingAddedBesideTheTotal) {
@@ -50,7 +52,8 @@ TEST(CallsSection, ShowsWhatRecordingAddedBesideTheTotal) {
 }
 
 TEST(CallsSection, WithoutCallsSaysSo) {
-  EXPECT_EQ(sectionText(withoutResults(), "calls"), "\nCalls\n no driver or synchronising calls were recorded\n");
+  EXPECT_EQ(sectionText(withoutResults(), "calls"),
+            "\nCalls\n no driver or synchronising calls were recorded\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/calls"), "[]");
 }
 

@@ -18,7 +18,8 @@ using testing::ContainsRegex;
 using testing::ElementsAre;
 
 TEST(CausesSection, NamesTheCallThatTheDeviceWaitsFor) {
-  // The device has nothing to do from 1.02 to 5.02 ms. The host allocates until 5.00 ms, and launches after that.
+  // The device has nothing to do from 1.02 to 5.02 ms. The host allocates until 5.00 ms, and
+  // launches after that.
   const Analysis analysis = test::SmallTrace()
                                 .launched(0, 10, 20, 1'020, "first")
                                 .call(30, 5'000, "cudaMalloc")
@@ -41,7 +42,8 @@ TEST(CausesSection, NamesTheCallThatTheDeviceWaitsFor) {
 
 TEST(CausesSection, ACauseWithoutANameIsInWords) {
   Analysis analysis = withSteps(1);
-  analysis.of<IdleCauses>().details = {{Cause::LoaderWait, "fetch", 8'000'000, 12}, {Cause::Unknown, "", 1'500'000, 3}};
+  analysis.of<IdleCauses>().details = {{Cause::LoaderWait, "fetch", 8'000'000, 12},
+                                       {Cause::Unknown, "", 1'500'000, 3}};
   const Table causes = reportTable(analysis, "causes");
   EXPECT_THAT(cellsOf(causes, 0, {"what", "name", "label", "count", "ns"}),
               ElementsAre("fetch", "fetch", "waiting for the loader", "12", "8.00 ms"));
@@ -56,7 +58,8 @@ TEST(CausesSection, ACauseWithoutANameIsInWords) {
 }
 
 TEST(CausesSection, WithoutIdleTimeSaysSo) {
-  EXPECT_EQ(sectionText(withoutResults(), "causes"), "\nWhat the idle time was spent on\n no idle time\n");
+  EXPECT_EQ(sectionText(withoutResults(), "causes"),
+            "\nWhat the idle time was spent on\n no idle time\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/causes"), "[]");
 }
 

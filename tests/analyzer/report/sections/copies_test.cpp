@@ -22,11 +22,12 @@ using testing::HasSubstr;
 TEST(CopiesSection, AddsUpCopiesByKind) {
   using prof::CopyKind;
   constexpr std::uint64_t kMiB = 1 << 20;
-  const Analysis analysis = test::SmallTrace()
-                                .copy(0, 200, 4 * kMiB, CopyKind::DeviceToHost)
-                                .copy(300, 400, kMiB, CopyKind::HostToDevice, prof::MemoryKind::Pageable)
-                                .copy(500, 600, kMiB, CopyKind::HostToDevice)
-                                .analysed();
+  const Analysis analysis =
+      test::SmallTrace()
+          .copy(0, 200, 4 * kMiB, CopyKind::DeviceToHost)
+          .copy(300, 400, kMiB, CopyKind::HostToDevice, prof::MemoryKind::Pageable)
+          .copy(500, 600, kMiB, CopyKind::HostToDevice)
+          .analysed();
   const Table copies = reportTable(analysis, "copies");
   ASSERT_EQ(copies.rows.size(), 2U);
   // 2 MiB in 200 µs, and 4 MiB in as long: 2,097,152 B / 200 µs = 10.49 GB/s, and twice that.

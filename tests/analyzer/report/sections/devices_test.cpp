@@ -23,8 +23,10 @@ using testing::Not;
 TEST(DevicesSection, QueuesAreCalledWithoutBlanksAtTheEnd) {
   StoreBuilder builder;
   builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});
-  builder.append(prof::Queue{.id = prof::QueueId(1), .device = prof::DeviceId(1), .name = builder.intern("stream 7 ")});
-  builder.append(prof::Kernel{.startNs = 1, .durNs = 1, .queue = prof::QueueId(1), .device = prof::DeviceId(1)});
+  builder.append(prof::Queue{
+      .id = prof::QueueId(1), .device = prof::DeviceId(1), .name = builder.intern("stream 7 ")});
+  builder.append(prof::Kernel{
+      .startNs = 1, .durNs = 1, .queue = prof::QueueId(1), .device = prof::DeviceId(1)});
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis);
   EXPECT_THAT(renderJson(*analysis), HasSubstr("\"stream 7\""));
@@ -42,9 +44,11 @@ Analysis withWorkAndACopy() {
 TEST(DevicesSection, TellBusyFromIdleTime) {
   const Analysis analysis = withWorkAndACopy();
   // 2.5 of 4 ms.
-  EXPECT_THAT(sectionText(analysis, "devices"),
-              ContainsRegex("\nDevices\n cuda:0 +Testcard  62\\.5 % busy of 4\\.00 ms, 2 kernels\n"));
-  EXPECT_THAT(cellsOf(reportTable(analysis, "devices"), 0, {"id", "kind", "name", "process", "span_ns", "busy_ns"}),
+  EXPECT_THAT(
+      sectionText(analysis, "devices"),
+      ContainsRegex("\nDevices\n cuda:0 +Testcard  62\\.5 % busy of 4\\.00 ms, 2 kernels\n"));
+  EXPECT_THAT(cellsOf(reportTable(analysis, "devices"), 0,
+                      {"id", "kind", "name", "process", "span_ns", "busy_ns"}),
               ElementsAre("cuda:0", "cuda", "Testcard", "100", "4.00 ms", "2.50 ms"));
   EXPECT_EQ(jsonAt(analysis, "/devices/0/idle_ns"), "1500000");
   EXPECT_EQ(jsonAt(analysis, "/devices/0/kernel_ns"), "2000000");
@@ -56,7 +60,8 @@ TEST(DevicesSection, TellBusyFromIdleTime) {
 TEST(DevicesSection, HaveALedgerEachAndOneOfEachQueue) {
   const Analysis analysis = withWorkAndACopy();
   EXPECT_EQ(jsonAt(analysis, "/devices/0/ledger/entries/0"), R"({"cause":"compute","ns":2000000})");
-  EXPECT_EQ(jsonAt(analysis, "/devices/0/ledger/entries/2"), R"({"cause":"exposed_copy","ns":500000})");
+  EXPECT_EQ(jsonAt(analysis, "/devices/0/ledger/entries/2"),
+            R"({"cause":"exposed_copy","ns":500000})");
   EXPECT_EQ(jsonAt(analysis, "/devices/0/queues/0/name"), R"("stream 7")");
   EXPECT_EQ(jsonAt(analysis, "/devices/0/queues/0/ledger/total_ns"), "4000000");
   EXPECT_EQ(jsonAt(analysis, "/devices/0/queues/0/ledger/entries/0/ns"), "2000000");

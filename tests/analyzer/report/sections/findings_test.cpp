@@ -31,8 +31,10 @@ TEST(FindingsSection, AFindingThatWouldGainNothingSaysSo) {
   EXPECT_THAT(renderText(analysis), Not(HasSubstr("none is predicted")));
   analysis.of<Findings>()[0].predictedGainNsPerStep = 0;
   analysis.of<Findings>()[0].gainHighNsPerStep = 2'000'000;
-  EXPECT_THAT(renderText(analysis, {{"findings"}, 120, false}), HasSubstr("gain  none is predicted"));
-  EXPECT_THAT(renderText(analysis, {{"findings"}, 120, false}), HasSubstr("2.00 ms a step at most"));
+  EXPECT_THAT(renderText(analysis, {{"findings"}, 120, false}),
+              HasSubstr("gain  none is predicted"));
+  EXPECT_THAT(renderText(analysis, {{"findings"}, 120, false}),
+              HasSubstr("2.00 ms a step at most"));
   EXPECT_THAT(renderHtml(analysis), HasSubstr("gain: none is predicted"));
 }
 
@@ -40,7 +42,8 @@ TEST(FindingsSection, WhereNothingIsFoundTheListAgreesWithTheVerdict) {
   const auto recordingCosting = [](std::int64_t unknownNs, std::int64_t inStepsNs) {
     Analysis analysis = analysed({});
     analysis.of<Findings>().clear();
-    analysis.ledgers.run.add(Cause::Unknown, unknownNs);  // before the steps: no word about training
+    analysis.ledgers.run.add(Cause::Unknown,
+                             unknownNs);  // before the steps: no word about training
     for (Ledger& step : analysis.ledgers.steps) step.add(Cause::Unknown, inStepsNs);
     return analysis;
   };
@@ -49,7 +52,8 @@ TEST(FindingsSection, WhereNothingIsFoundTheListAgreesWithTheVerdict) {
   EXPECT_THAT(renderText(sure, {{"findings"}, 100, false}), HasSubstr(" none: nothing stands out"));
   EXPECT_THAT(renderHtml(sure), HasSubstr("<p>None: nothing stands out.</p>"));
   const Analysis unsure = recordingCosting(0, sure.meanStepNs() / 9);
-  EXPECT_THAT(verdict(unsure), HasSubstr("No fault is named, but 10.0 % of a step has no cause in the trace."));
+  EXPECT_THAT(verdict(unsure),
+              HasSubstr("No fault is named, but 10.0 % of a step has no cause in the trace."));
   EXPECT_THAT(verdict(unsure), HasSubstr("unknown 10.0 %"));
   EXPECT_THAT(renderText(unsure, {{"findings"}, 100, false}),
               HasSubstr(" none is named, but 10.0 % of a step has no cause in the trace"));
@@ -60,7 +64,8 @@ TEST(FindingsSection, JsonSaysWhoseAnEvidenceIs) {
   const Analysis analysis = analysed({.ranks = 2, .collectiveNs = 100'000, .lateNs = 2'000'000});
   const DeviceAccount& late = analysis.devices.at(1);
   EXPECT_THAT(renderJson(analysis),
-              testing::ContainsRegex("\"what\": \"rank [0-9] enters last\",[ \n]+\"device\": \"" + late.label + "\""));
+              testing::ContainsRegex("\"what\": \"rank [0-9] enters last\",[ \n]+\"device\": \"" +
+                                     late.label + "\""));
 }
 
 /// A finding that costs 4 ms of a step of 10 ms. Its fix gains 2 ms.
@@ -86,15 +91,17 @@ Finding aFinding() {
 TEST(FindingsSection, AreNumberedWithTheirFixAndTheirGain) {
   Analysis analysis = withSteps(12);
   analysis.of<Findings>() = {aFinding()};
-  EXPECT_EQ(sectionText(analysis, "findings"),
-            "\nFindings\n"
-            "  1 fault  batches come late\n"
-            "           fix   loader.workers=4: use 4 workers\n"
-            "           gain  2.00 ms a step (20.0 %), confidence 90 %, between 1.00 ms and 3.00 ms\n");
+  EXPECT_EQ(
+      sectionText(analysis, "findings"),
+      "\nFindings\n"
+      "  1 fault  batches come late\n"
+      "           fix   loader.workers=4: use 4 workers\n"
+      "           gain  2.00 ms a step (20.0 %), confidence 90 %, between 1.00 ms and 3.00 ms\n");
   EXPECT_THAT(cellsOf(reportTable(analysis, "findings"), 0,
-                      {"id", "kind", "severity", "cost_ns_per_step", "predicted_gain_ns_per_step", "confidence", "knob",
-                       "count"}),
-              ElementsAre("loader-wait", "fault", "high", "4.00 ms", "2.00 ms", "90.0 %", "loader.workers=4", "12"));
+                      {"id", "kind", "severity", "cost_ns_per_step", "predicted_gain_ns_per_step",
+                       "confidence", "knob", "count"}),
+              ElementsAre("loader-wait", "fault", "high", "4.00 ms", "2.00 ms", "90.0 %",
+                          "loader.workers=4", "12"));
   EXPECT_EQ(jsonAt(analysis, "/findings/0/accounted_ns_per_step"), "4000000");
   EXPECT_EQ(jsonAt(analysis, "/findings/0/gain_high_ns_per_step"), "3000000");
   EXPECT_EQ(jsonAt(analysis, "/findings/0/evidence"), "[]");
@@ -131,13 +138,15 @@ TEST(FindingsSection, EvidenceNamesWhoseItIsAsTheSystemDoes) {
                               .queue = test::SmallTrace::kQueue,
                               .thread = test::SmallTrace::kThread});
   analysis.of<Findings>() = {finding};
-  EXPECT_EQ(jsonAt(analysis, "/findings/0/evidence/0"),
-            R"({"start_ns":20000,"end_ns":120000,"what":"a kernel","device":"cuda:0","queue":"stream 7",)"
-            R"("process":100,"thread":101})");
+  EXPECT_EQ(
+      jsonAt(analysis, "/findings/0/evidence/0"),
+      R"({"start_ns":20000,"end_ns":120000,"what":"a kernel","device":"cuda:0","queue":"stream 7",)"
+      R"("process":100,"thread":101})");
 }
 
 TEST(FindingsSection, WithoutDevicesNothingIsCertain) {
-  EXPECT_EQ(sectionText(withoutResults(), "findings"), "\nFindings\n none (host activity alone reveals few faults)\n");
+  EXPECT_EQ(sectionText(withoutResults(), "findings"),
+            "\nFindings\n none (host activity alone reveals few faults)\n");
   EXPECT_EQ(sectionText(withSteps(1), "findings"), "\nFindings\n none: nothing stands out\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/findings"), "[]");
 }

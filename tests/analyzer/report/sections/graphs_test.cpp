@@ -35,11 +35,13 @@ TEST(GraphsSection, ListsWhatReplaysLackByGraph) {
   EXPECT_EQ(jsonAt(analysis, "/graph_replays/replays"), "5");
   EXPECT_EQ(jsonAt(analysis, "/graph_replays/under_recorded"), "1");
   EXPECT_EQ(jsonAt(analysis, "/graph_replays/missing"), "3");
-  EXPECT_EQ(jsonAt(analysis, "/graph_replays/unknown_ns"), jsonAt(analysis, "/unknown/graph_replays_ns"));
+  EXPECT_EQ(jsonAt(analysis, "/graph_replays/unknown_ns"),
+            jsonAt(analysis, "/unknown/graph_replays_ns"));
 }
 
 TEST(GraphsSection, SaysWhatToDoWhereWorkIsMissing) {
-  EXPECT_THAT(sectionText(fiveReplays(), "graphs"), HasSubstr("Profilers drop records when their buffers are full"));
+  EXPECT_THAT(sectionText(fiveReplays(), "graphs"),
+              HasSubstr("Profilers drop records when their buffers are full"));
   test::GraphProgram program;
   for (int i = 0; i < 3; ++i) program.replays(1, 8).launches().synchronises();
   const Analysis none = program.keeps([](int, int) { return false; }).analysed();

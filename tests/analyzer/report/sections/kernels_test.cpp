@@ -37,12 +37,15 @@ TEST(KernelsSection, AddsUpKernelsByNameCostliestFirst) {
   const Table kernels = reportTable(analysis, "kernels");
   ASSERT_EQ(kernels.rows.size(), 2U);
   // 300 and 100 of 500 ms; the other one has the rest.
-  EXPECT_THAT(cellsOf(kernels, 0, {"name", "count", "total_ns", "share", "mean_ns", "min_ns", "max_ns"}),
-              ElementsAre("gemm", "2", "400 ms", "80.0 %", "200 ms", "100 ms", "300 ms"));
-  EXPECT_THAT(cellsOf(kernels, 1, {"name", "count", "total_ns", "share", "mean_ns", "min_ns", "max_ns"}),
-              ElementsAre("relu", "1", "100 ms", "20.0 %", "100 ms", "100 ms", "100 ms"));
-  EXPECT_THAT(sectionText(analysis, "kernels"),
-              ContainsRegex("\n gemm +2 +400 ms +80\\.0 % +200 ms\n relu +1 +100 ms +20\\.0 % +100 ms\n"));
+  EXPECT_THAT(
+      cellsOf(kernels, 0, {"name", "count", "total_ns", "share", "mean_ns", "min_ns", "max_ns"}),
+      ElementsAre("gemm", "2", "400 ms", "80.0 %", "200 ms", "100 ms", "300 ms"));
+  EXPECT_THAT(
+      cellsOf(kernels, 1, {"name", "count", "total_ns", "share", "mean_ns", "min_ns", "max_ns"}),
+      ElementsAre("relu", "1", "100 ms", "20.0 %", "100 ms", "100 ms", "100 ms"));
+  EXPECT_THAT(
+      sectionText(analysis, "kernels"),
+      ContainsRegex("\n gemm +2 +400 ms +80\\.0 % +200 ms\n relu +1 +100 ms +20\\.0 % +100 ms\n"));
   EXPECT_EQ(jsonAt(analysis, "/kernels/0/total_ns"), "400000000");
   EXPECT_EQ(jsonAt(analysis, "/kernels/0/share"), "0.8");
   EXPECT_EQ(jsonAt(analysis, "/kernels/0/min_ns"), "100000000");

@@ -23,14 +23,15 @@ using testing::StartsWith;
 
 TEST(LaunchesSection, SaysHowLongLaunchingTakes) {
   const Analysis analysis = threeLaunches();
-  // Calls of 10, 20 and 30 µs, with 10, 90 and 30 µs from their end to the start. The second kernel is shorter than its
-  // call and was launched while the first one waited. The device waits for the third launch from 200 to 260, of 340 µs.
+  // Calls of 10, 20 and 30 µs, with 10, 90 and 30 µs from their end to the start. The second kernel
+  // is shorter than its call and was launched while the first one waited. The device waits for the
+  // third launch from 200 to 260, of 340 µs.
   EXPECT_THAT(
       sectionText(analysis, "launches", 120),
       StartsWith("\nLaunches\n"
                  " 3 launches; call 20.0 µs (median), from its end to the start 30.0 µs\n"
-                 " 66.7 % found an empty queue, 33.3 % launched work shorter than the call; 0.3 in the queue on "
-                 "average\n"
+                 " 66.7 % found an empty queue, 33.3 % launched work shorter than the call; 0.3 in "
+                 "the queue on average\n"
                  " launch-bound: the device waits 60.0 µs in all for launches (17.6 % of it)\n"));
   EXPECT_EQ(jsonAt(analysis, "/launches/count"), "3");
   EXPECT_EQ(jsonAt(analysis, "/launches/median_call_ns"), "20000");
@@ -42,12 +43,14 @@ TEST(LaunchesSection, SaysHowLongLaunchingTakes) {
 
 TEST(LaunchesSection, SaysWhatWaitsInEachQueue) {
   const Analysis analysis = threeLaunches();
-  // The kernels wait from 0 to 20, from 10 to 120 and from 200 to 260 µs: 190 µs together. At least one waits for 180
-  // of the trace's 360 µs.
+  // The kernels wait from 0 to 20, from 10 to 120 and from 200 to 260 µs: 190 µs together. At least
+  // one waits for 180 of the trace's 360 µs.
   const Table queues = reportTable(analysis, "queue_lengths");
   ASSERT_EQ(queues.rows.size(), 1U);
-  EXPECT_THAT(cellsOf(queues, 0, {"device", "queue", "launches", "mean", "max", "max_at_ns", "span_ns", "waiting_ns"}),
-              ElementsAre("cuda:0", "stream 7", "3", "0.5", "2", "10.0 µs", "360 µs", "180 µs"));
+  EXPECT_THAT(
+      cellsOf(queues, 0,
+              {"device", "queue", "launches", "mean", "max", "max_at_ns", "span_ns", "waiting_ns"}),
+      ElementsAre("cuda:0", "stream 7", "3", "0.5", "2", "10.0 µs", "360 µs", "180 µs"));
   EXPECT_THAT(sectionText(analysis, "launches"),
               ContainsRegex("\n cuda:0 stream 7 +3 +0\\.53 +2 +50\\.0 % +0\\.0 %\n"));
   EXPECT_EQ(jsonAt(analysis, "/queue_lengths/0/mean"), "0.527778");
@@ -66,12 +69,15 @@ TEST(LaunchesSection, CountsTheLaunchesOfAStep) {
   }
   const std::string text = sectionText(analysis, "launches");
   EXPECT_THAT(text, HasSubstr("\n 40 launches, 9 a step; "));
-  EXPECT_THAT(text, HasSubstr("\n launch-bound: the device waits 2.00 ms a step for launches (20.0 % of it)\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\n launch-bound: the device waits 2.00 ms a step for launches (20.0 % of it)\n"));
 }
 
 TEST(LaunchesSection, WithoutLaunchesSaysSo) {
   const Analysis unlaunched = test::SmallTrace().kernel(0, 10, "gemm").analysed();
-  EXPECT_EQ(sectionText(unlaunched, "launches"), "\nLaunches\n no launch could be joined to device work\n");
+  EXPECT_EQ(sectionText(unlaunched, "launches"),
+            "\nLaunches\n no launch could be joined to device work\n");
   EXPECT_EQ(jsonAt(unlaunched, "/launches/unmatched"), "1");
   EXPECT_EQ(jsonAt(withoutResults(), "/launches/count"), "0");
   EXPECT_EQ(jsonAt(withoutResults(), "/queue_lengths"), "[]");

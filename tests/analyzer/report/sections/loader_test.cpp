@@ -28,14 +28,17 @@ TEST(LoaderSection, WorkersThatNobodyCountedAreUnknown) {
 
 TEST(LoaderSection, WaitsBehindAStepsMarkerAreOfThatStep) {
   const ReportOptions loader{{"loader"}, 120, false};
-  EXPECT_THAT(renderText(analysed(kSlow), loader), HasSubstr("12 batches; the training thread waited 20.0 ms a step"));
+  EXPECT_THAT(renderText(analysed(kSlow), loader),
+              HasSubstr("12 batches; the training thread waited 20.0 ms a step"));
   RunPlan outside = kSlow;
   outside.waitIsMarked = false;
-  EXPECT_THAT(renderText(analysed(outside), loader), HasSubstr("the training thread waited 18.3 ms a step"))
+  EXPECT_THAT(renderText(analysed(outside), loader),
+              HasSubstr("the training thread waited 18.3 ms a step"))
       << "eleven of twelve waits are behind a step's marker, the first is in front of all";
 }
 
-/// Two workers that took 96 ms to prepare 12 batches, one a step, for which the training thread waited 24 ms.
+/// Two workers that took 96 ms to prepare 12 batches, one a step, for which the training thread
+/// waited 24 ms.
 Analysis withTwoWorkers() {
   Analysis analysis = withSteps(12);
   LoaderStats& loader = analysis.of<LoaderStats>();
@@ -47,7 +50,8 @@ Analysis withTwoWorkers() {
   loader.workers = 2;
   loader.stageNs = {24'000'000, 48'000'000, 0, 24'000'000};
   loader.meanDepth = 1.5;
-  analysis.of<LoaderVerdict>() = {.bound = LoaderBound::Reading, .workersNeeded = 5, .prefetchNeeded = 2};
+  analysis.of<LoaderVerdict>() = {
+      .bound = LoaderBound::Reading, .workersNeeded = 5, .prefetchNeeded = 2};
   return analysis;
 }
 
@@ -56,7 +60,8 @@ TEST(LoaderSection, SaysWhatABatchTakesAndWhatWouldHideIt) {
   EXPECT_EQ(sectionText(withTwoWorkers(), "loader"),
             "\nLoader\n"
             " 12 batches; the training thread waited 2.00 ms a step\n"
-            " 2 workers, busy 80.0 %; a batch takes 8.00 ms (fetch 25.0 %, decode 50.0 %, collate 25.0 %)\n"
+            " 2 workers, busy 80.0 %; a batch takes 8.00 ms (fetch 25.0 %, decode 50.0 %, collate "
+            "25.0 %)\n"
             " 1.5 batches were ready on average\n"
             " bound by reading; 5 workers with 2 batches each would hide it\n");
 }

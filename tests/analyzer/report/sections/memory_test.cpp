@@ -36,13 +36,16 @@ TEST(MemorySection, SaysWhatIsAliveAtThePeak) {
   const Analysis analysis =
       test::SmallTrace()
           .memory(5, MemoryAction::Reserve, 1 << 30, 16 * kOneMiB, prof::MemoryRole::Cached)
-          .memory(10, MemoryAction::Allocate, 1 << 30, 8 * kOneMiB, prof::MemoryRole::Parameter, "init")
-          .memory(20, MemoryAction::Allocate, (1 << 30) + 8 * kOneMiB, 4 * kOneMiB, prof::MemoryRole::Activation,
-                  "conv")
+          .memory(10, MemoryAction::Allocate, 1 << 30, 8 * kOneMiB, prof::MemoryRole::Parameter,
+                  "init")
+          .memory(20, MemoryAction::Allocate, (1 << 30) + 8 * kOneMiB, 4 * kOneMiB,
+                  prof::MemoryRole::Activation, "conv")
           .memory(50, MemoryAction::Free, (1 << 30) + 8 * kOneMiB, 0)
           .analysed();
   const std::string text = sectionText(analysis, "memory");
-  EXPECT_THAT(text, HasSubstr("\n peak 12.0 MiB (parameter 8.00 MiB, activation 4.00 MiB); 16.0 MiB reserved\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\n peak 12.0 MiB (parameter 8.00 MiB, activation 4.00 MiB); 16.0 MiB reserved\n"));
   EXPECT_THAT(text, ContainsRegex("\n +8\\.00 MiB  parameter   init +10\\.0 µs  to the end\n"));
   EXPECT_THAT(text, ContainsRegex("\n +4\\.00 MiB  activation  conv +0 ns +30\\.0 µs\n"));
   EXPECT_EQ(jsonAt(analysis, "/memory/peak_bytes"), "12582912");
@@ -52,18 +55,21 @@ TEST(MemorySection, SaysWhatIsAliveAtThePeak) {
   EXPECT_EQ(jsonAt(analysis, "/memory/live/0/role"), R"("parameter")");
   EXPECT_EQ(jsonAt(analysis, "/memory/live/0/freed"), "false");
   EXPECT_EQ(jsonAt(analysis, "/memory/live/1/freed_ns"), "50000");
-  EXPECT_THAT(cellsOf(reportTable(analysis, "live"), 1, {"name", "bytes", "device", "allocated_ns", "freed"}),
+  EXPECT_THAT(cellsOf(reportTable(analysis, "live"), 1,
+                      {"name", "bytes", "device", "allocated_ns", "freed"}),
               ElementsAre("conv", "4.00 MiB", "cuda:0", "20.0 µs", "yes"));
 }
 
-/// 12 MiB of a device whose allocator had to take 4 MiB more though 8 of its 20 MiB were free, in pieces of 2 MiB.
+/// 12 MiB of a device whose allocator had to take 4 MiB more though 8 of its 20 MiB were free, in
+/// pieces of 2 MiB.
 Analysis fragmentedMemory() {
   Analysis analysis = withSteps(10);
   MemoryTables& memory = analysis.of<MemoryTables>();
   memory.all.present = true;
   memory.all.peakBytes = 12 * kOneMiB;
   memory.all.leakBytesPerStep = 2 * kOneMiB;
-  memory.devices.push_back({.device = prof::DeviceId(1), .peakBytes = 12 * kOneMiB, .curve = {}, .allocator = {}});
+  memory.devices.push_back(
+      {.device = prof::DeviceId(1), .peakBytes = 12 * kOneMiB, .curve = {}, .allocator = {}});
   AllocatorState& state = memory.devices.back().allocator;
   state.present = true;
   state.requestedBytes = 4 * kOneMiB;
@@ -77,11 +83,10 @@ Analysis fragmentedMemory() {
 TEST(MemorySection, SaysWhyTheAllocatorTookMore) {
   const Analysis analysis = fragmentedMemory();
   // 2 of 8 MiB are in the largest piece.
-  EXPECT_THAT(
-      sectionText(analysis, "memory", 200),
-      HasSubstr("\n grows by 2.00 MiB a step\n allocator: took 4.00 MiB more when it held 20.0 MiB in 5 segments, "
-                "8.00 MiB of it free (largest piece 2.00 MiB, fragmentation 75.0 %); no piece was large enough: "
-                "fragmentation\n"));
+  EXPECT_THAT(sectionText(analysis, "memory", 200),
+              HasSubstr("\n grows by 2.00 MiB a step\n allocator: took 4.00 MiB more when it held "
+                        "20.0 MiB in 5 segments, 8.00 MiB of it free (largest piece 2.00 MiB, "
+                        "fragmentation 75.0 %); no piece was large enough: fragmentation\n"));
   EXPECT_EQ(jsonAt(analysis, "/memory_devices/0/allocator/fragmentation"), "0.75");
   EXPECT_EQ(jsonAt(analysis, "/memory_devices/0/allocator/segments"), "5");
   EXPECT_EQ(jsonAt(analysis, "/memory/leak_bytes_per_step"), "2097152");
@@ -101,16 +106,16 @@ TEST(MemorySection, EditsHaveTheirCostAndThePeakBehindThem) {
   EXPECT_THAT(sectionText(analysis, "memory"),
               ContainsRegex("\n to bring the peak down:\n +frees +costs +peak then  change\n"
                             " 8\\.00 MiB  1\\.50 ms a step +4\\.00 MiB  conv: needed later\n"));
-  EXPECT_THAT(cellsOf(reportTable(analysis, "peak_edits"), 0, {"kind", "origin", "bytes", "count", "peak_after_bytes"}),
+  EXPECT_THAT(cellsOf(reportTable(analysis, "peak_edits"), 0,
+                      {"kind", "origin", "bytes", "count", "peak_after_bytes"}),
               ElementsAre("recompute", "conv", "8.00 MiB", "2", "4.00 MiB"));
   EXPECT_EQ(jsonAt(analysis, "/peak_edits/0/cost_ns_per_step"), "1500000");
 }
 
 TEST(MemorySection, WithoutAllocationsSaysHowToRecordThem) {
-  EXPECT_THAT(
-      withoutBreaks(sectionText(withoutResults(), "memory")),
-      HasSubstr(" the trace holds nothing of it; `lacuna run` records PyTorch's allocations, PyTorch's profiler "
-                "does with profile_memory=True"));
+  EXPECT_THAT(withoutBreaks(sectionText(withoutResults(), "memory")),
+              HasSubstr(" the trace holds nothing of it; `lacuna run` records PyTorch's "
+                        "allocations, PyTorch's profiler does with profile_memory=True"));
   EXPECT_EQ(jsonAt(withoutResults(), "/memory/peak_bytes"), "0");
   EXPECT_EQ(jsonAt(withoutResults(), "/memory_devices"), "[]");
   EXPECT_EQ(jsonAt(withoutResults(), "/peak_edits"), "[]");
@@ -123,7 +128,8 @@ TEST(MemorySection, MemoryAndDevicesOfSeveralRanksSayWhose) {
   const std::string page = renderHtml(several);
   for (const char* whose : {"peak of cuda:0 of rank 0 ", "peak of cuda:1 of rank 1 "})
     EXPECT_THAT(text, HasSubstr(whose));
-  for (const char* whose : {"Memory of cuda:0 of rank 0: peak", "Memory of cuda:1 of rank 1: peak", ", rank 1</div>"})
+  for (const char* whose :
+       {"Memory of cuda:0 of rank 0: peak", "Memory of cuda:1 of rank 1: peak", ", rank 1</div>"})
     EXPECT_THAT(page, HasSubstr(whose));
   Analysis nameless = several;
   nameless.devices.back().name.clear();
@@ -137,8 +143,11 @@ TEST(MemorySection, ALongNameThatManyBlocksShareIsCut) {
   const auto name = builder.intern(std::string(3'000'000, 'x'));
   constexpr std::uint64_t kBlocks = 1000;
   for (std::uint64_t i = 0; i < kBlocks; ++i) {
-    builder.append(prof::Allocation{
-        .timeNs = static_cast<std::int64_t>(i), .address = 512 * (i + 1), .bytes = 512, .tensor = name, .op = name});
+    builder.append(prof::Allocation{.timeNs = static_cast<std::int64_t>(i),
+                                    .address = 512 * (i + 1),
+                                    .bytes = 512,
+                                    .tensor = name,
+                                    .op = name});
   }
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis) << analysis.error().message;
@@ -154,7 +163,8 @@ TEST(MemorySection, OfManyDevicesThoseWithTheHighestPeaksAreShown) {
   constexpr std::uint32_t kDevices = 3000;
   for (std::uint32_t i = 1; i <= kDevices; ++i) {
     builder.append(prof::Device{.id = prof::DeviceId(i), .index = i - 1});
-    builder.append(prof::Allocation{.timeNs = i, .device = prof::DeviceId(i), .address = 512, .bytes = i});
+    builder.append(
+        prof::Allocation{.timeNs = i, .device = prof::DeviceId(i), .address = 512, .bytes = i});
   }
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis) << analysis.error().message;
@@ -165,15 +175,19 @@ TEST(MemorySection, OfManyDevicesThoseWithTheHighestPeaksAreShown) {
     const std::size_t at = i < kMostMemories ? i : i - kMostMemories;
     EXPECT_EQ(analysis->of<MemoryTables>().devices[i].device.value, before + at + 1);
     if (i < kMostMemories) {
-      EXPECT_EQ(analysis->of<MemoryTables>().byDevice[i].peakBytes, analysis->of<MemoryTables>().devices[i].peakBytes);
+      EXPECT_EQ(analysis->of<MemoryTables>().byDevice[i].peakBytes,
+                analysis->of<MemoryTables>().devices[i].peakBytes);
     }
   }
-  for (const std::string& page : {renderText(*analysis, {{"memory"}, 120, false}), renderHtml(*analysis)})
-    EXPECT_THAT(page, HasSubstr("memory of 2,936 further devices is not shown; none has a higher peak"));
+  for (const std::string& page :
+       {renderText(*analysis, {{"memory"}, 120, false}), renderHtml(*analysis)})
+    EXPECT_THAT(page,
+                HasSubstr("memory of 2,936 further devices is not shown; none has a higher peak"));
   const std::string json = renderJson(*analysis);
   const auto count = [&](std::string_view key) {
     std::size_t found = 0;
-    for (std::size_t at = json.find(key); at != std::string::npos; at = json.find(key, at + 1)) ++found;
+    for (std::size_t at = json.find(key); at != std::string::npos; at = json.find(key, at + 1))
+      ++found;
     return found;
   };
   // One more is of all devices together.
@@ -187,10 +201,13 @@ TEST(MemorySection, EachDeviceHasTheMeansThatLowerItsPeak) {
   builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 1});
   builder.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
   for (std::uint32_t i = 0; i < 2; ++i)
-    builder.append(prof::Device{.id = prof::DeviceId(i + 1), .kind = prof::DeviceKind::Cuda, .index = i});
-  for (int i = 0; i < 2; ++i)
     builder.append(
-        prof::Range{.startNs = 1000 * i, .durNs = 1000, .thread = prof::ThreadId(1), .name = builder.intern("step")});
+        prof::Device{.id = prof::DeviceId(i + 1), .kind = prof::DeviceKind::Cuda, .index = i});
+  for (int i = 0; i < 2; ++i)
+    builder.append(prof::Range{.startNs = 1000 * i,
+                               .durNs = 1000,
+                               .thread = prof::ThreadId(1),
+                               .name = builder.intern("step")});
   const auto block = [&](prof::TimeNs at, std::uint32_t device, const char* op, std::uint64_t mib) {
     builder.append(prof::Allocation{.timeNs = at,
                                     .device = prof::DeviceId(device),
@@ -210,10 +227,12 @@ TEST(MemorySection, EachDeviceHasTheMeansThatLowerItsPeak) {
   ASSERT_TRUE(analysis);
   std::string edits;
   for (const PeakEdit& edit : analysis->of<PeakEdits>())
-    edits += fmt::format("{} of {} leaves {}; ", edit.origin, edit.device.value, edit.peakAfterBytes);
+    edits +=
+        fmt::format("{} of {} leaves {}; ", edit.origin, edit.device.value, edit.peakAfterBytes);
   EXPECT_EQ(edits, "conv of 1 leaves 0; gelu of 2 leaves 0; ");
   const std::string text = renderText(*analysis, {{"memory"}, 100, false});
-  EXPECT_THAT(text, testing::ContainsRegex("peak of cuda:0 8.00 MiB(.|\n)*peak of cuda:1 6.00 MiB"));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("peak of cuda:0 8.00 MiB(.|\n)*peak of cuda:1 6.00 MiB"));
   EXPECT_THAT(text, HasSubstr("to bring the peak of cuda:1 down:"));
   const std::string json = renderJson(*analysis);
   EXPECT_THAT(json, testing::ContainsRegex("\"device\": \"cuda:1\",\n *\"origin\": \"gelu\""));

@@ -27,19 +27,21 @@ TEST(OperatorsSection, OperatorsAreDistinguishedBesideTheirMemory) {
   Analysis analysis = analysed({.leakBytes = 2 << 20});
   analysis.ledgers.bands.run.ns[0] = 1'000;
   analysis.of<OperatorTables>().byShapes.clear();
-  for (const char* name : {"aten::convolution_backward f32[64,128,56,56]", "aten::convolution_overrideable f32[64,3]"})
+  for (const char* name :
+       {"aten::convolution_backward f32[64,128,56,56]", "aten::convolution_overrideable f32[64,3]"})
     analysis.of<OperatorTables>().byShapes.emplace_back().name = name;
   const std::string narrow = renderText(analysis, {{"operators"}, 60, false});
-  EXPECT_THAT(narrow,
-              testing::AllOf(Not(HasSubstr("memory\n a")), HasSubstr("with --width 77 also: memory, own memory"),
-                             HasSubstr("backward"), HasSubstr("overrid")));
+  EXPECT_THAT(narrow, testing::AllOf(Not(HasSubstr("memory\n a")),
+                                     HasSubstr("with --width 77 also: memory, own memory"),
+                                     HasSubstr("backward"), HasSubstr("overrid")));
   const std::string wide = renderText(analysis, {{"operators"}, 77, false});
-  EXPECT_THAT(wide, testing::AllOf(HasSubstr("own memory\n"), Not(HasSubstr("with --width")), HasSubstr("backward"),
-                                   HasSubstr("overrid")));
+  EXPECT_THAT(wide, testing::AllOf(HasSubstr("own memory\n"), Not(HasSubstr("with --width")),
+                                   HasSubstr("backward"), HasSubstr("overrid")));
 }
 
 TEST(OperatorsSection, TellsAnOperatorsOwnTimeFromThatOfOthersInIt) {
-  // An operator of 100 µs calls another one for 60 µs of it, which keeps 1 MiB and launches 200 µs of work.
+  // An operator of 100 µs calls another one for 60 µs of it, which keeps 1 MiB and launches 200 µs
+  // of work.
   const Analysis analysis = test::SmallTrace()
                                 .range(0, 100, "aten::linear", "cpu_op")
                                 .range(10, 70, "aten::addmm", "cpu_op", "[[8, 4]]")
@@ -49,19 +51,23 @@ TEST(OperatorsSection, TellsAnOperatorsOwnTimeFromThatOfOthersInIt) {
   const Table names = reportTable(analysis, "operator_names");
   ASSERT_EQ(names.rows.size(), 2U);
   EXPECT_THAT(
-      cellsOf(names, 0, {"name", "calls", "host_ns", "host_self_ns", "device_ns", "mem_bytes", "self_mem_bytes"}),
+      cellsOf(
+          names, 0,
+          {"name", "calls", "host_ns", "host_self_ns", "device_ns", "mem_bytes", "self_mem_bytes"}),
       ElementsAre("aten::addmm", "1", "60.0 µs", "60.0 µs", "200 µs", "1.00 MiB", "1.00 MiB"));
-  EXPECT_THAT(
-      cellsOf(names, 1, {"name", "calls", "host_ns", "host_self_ns", "device_ns", "mem_bytes", "self_mem_bytes"}),
-      ElementsAre("aten::linear", "1", "100 µs", "40.0 µs", "0 ns", "1.00 MiB", "0 B"));
+  EXPECT_THAT(cellsOf(names, 1,
+                      {"name", "calls", "host_ns", "host_self_ns", "device_ns", "mem_bytes",
+                       "self_mem_bytes"}),
+              ElementsAre("aten::linear", "1", "100 µs", "40.0 µs", "0 ns", "1.00 MiB", "0 B"));
   EXPECT_THAT(cellsOf(reportTable(analysis, "operators"), 0, {"name", "shapes"}),
               ElementsAre("aten::addmm", "[[8, 4]]"));
   EXPECT_EQ(jsonAt(analysis, "/operators/1/host_self_ns"), "40000");
   EXPECT_EQ(jsonAt(analysis, "/operator_names/0/device_ns"), "200000");
   const std::string text = sectionText(analysis, "operators", 120);
-  EXPECT_THAT(text, ContainsRegex(
-                        "\n aten::addmm \\[\\[8, 4\\]\\] +1 +60\\.0 µs +60\\.0 µs +200 µs +1\\.00 MiB +1\\.00 MiB\n"));
-  EXPECT_THAT(text, ContainsRegex("\n aten::linear +1 +100 µs +40\\.0 µs +0 ns +1\\.00 MiB +0 B\n"));
+  EXPECT_THAT(text, ContainsRegex("\n aten::addmm \\[\\[8, 4\\]\\] +1 +60\\.0 µs +60\\.0 µs +200 "
+                                  "µs +1\\.00 MiB +1\\.00 MiB\n"));
+  EXPECT_THAT(text,
+              ContainsRegex("\n aten::linear +1 +100 µs +40\\.0 µs +0 ns +1\\.00 MiB +0 B\n"));
 }
 
 TEST(OperatorsSection, CallsOfOneNameAreDistinguishedByTheirShapes) {
@@ -73,8 +79,10 @@ TEST(OperatorsSection, CallsOfOneNameAreDistinguishedByTheirShapes) {
               ElementsAre("aten::mm", "2", "300 µs"));
   const Table byShapes = reportTable(analysis, "operators");
   ASSERT_EQ(byShapes.rows.size(), 2U);
-  EXPECT_THAT(cellsOf(byShapes, 0, {"shapes", "calls", "host_ns"}), ElementsAre("[[16, 4]]", "1", "200 µs"));
-  EXPECT_THAT(cellsOf(byShapes, 1, {"shapes", "calls", "host_ns"}), ElementsAre("[[8, 4]]", "1", "100 µs"));
+  EXPECT_THAT(cellsOf(byShapes, 0, {"shapes", "calls", "host_ns"}),
+              ElementsAre("[[16, 4]]", "1", "200 µs"));
+  EXPECT_THAT(cellsOf(byShapes, 1, {"shapes", "calls", "host_ns"}),
+              ElementsAre("[[8, 4]]", "1", "100 µs"));
 }
 
 TEST(OperatorsSection, WithoutOperatorsSaysSo) {

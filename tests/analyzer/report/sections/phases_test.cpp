@@ -25,7 +25,10 @@ TEST(PhasesSection, ShowsWhatAnIterationTakesWithThePausesBetweenSteps) {
   const Analysis analysis = withAnEvaluation();
   const std::string text = sectionText(analysis, "phases");
   // 11 steps of 10 ms, less 1 ms after the last marker, and 30 ms between two.
-  EXPECT_THAT(text, HasSubstr("an iteration takes 12.6 ms on average, 2.73 ms of it (21.6 %) in pauses between steps"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "an iteration takes 12.6 ms on average, 2.73 ms of it (21.6 %) in pauses between steps"));
   EXPECT_THAT(text, ContainsRegex("\n set-up +before the steps +1 +30.0 ms +0 ns +0.0 %\n"));
   EXPECT_THAT(text, ContainsRegex("\n evaluation +between steps +1 +30.0 ms +2.73 ms +21.6 %\n"));
   EXPECT_EQ(jsonAt(analysis, "/iteration_ns"), "12636363");
@@ -42,7 +45,8 @@ TEST(PhasesSection, IsATable) {
 }
 
 TEST(PhasesSection, WithoutStepsThereIsNothingToShow) {
-  EXPECT_THAT(sectionText(withoutResults(), "phases"), HasSubstr("the trace holds nothing of it; mark the steps"));
+  EXPECT_THAT(sectionText(withoutResults(), "phases"),
+              HasSubstr("the trace holds nothing of it; mark the steps"));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-PythonLine line(const std::string& place, const std::string& function, std::int64_t ns, std::uint64_t samples) {
+PythonLine line(const std::string& place, const std::string& function, std::int64_t ns,
+                std::uint64_t samples) {
   PythonLine line;
   line.place = place;
   line.function = function;
@@ -32,7 +33,8 @@ PythonLine line(const std::string& place, const std::string& function, std::int6
 Analysis withLines() {
   Analysis analysis = analysed({});
   PythonLines& lines = analysis.of<PythonLines>();
-  lines.step = {line("train.py:42", "metrics", 4'100'000, 80), line("train.py:57", "log", 300'000, 6)};
+  lines.step = {line("train.py:42", "metrics", 4'100'000, 80),
+                line("train.py:57", "log", 300'000, 6)};
   lines.step[0].inside = "numpy sort";
   lines.step[0].phase = "forward";
   lines.workers = {line("data.py:7", "__getitem__", 9'000'000, 200)};
@@ -42,8 +44,11 @@ Analysis withLines() {
 
 TEST(PythonSection, HasALineOfTextForEachLineOfCode) {
   const std::string text = renderText(withLines(), {{"python"}, 100, false});
-  EXPECT_THAT(text, HasSubstr(" 4.10 ms  own work  forward  train.py:42 in metrics → numpy sort\n"));
-  EXPECT_THAT(text, HasSubstr("  300 µs  own work           train.py:57 in log                   few samples\n"));
+  EXPECT_THAT(text,
+              HasSubstr(" 4.10 ms  own work  forward  train.py:42 in metrics → numpy sort\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("  300 µs  own work           train.py:57 in log                   few samples\n"));
   EXPECT_THAT(text, HasSubstr(" 9.00 ms  data.py:7 in __getitem__\n"));
   EXPECT_THAT(text, HasSubstr(" 1.50 s  train.py:5 in build\n"));
 }
@@ -68,8 +73,9 @@ TEST(PythonSection, WithoutSamplesNamesTheRemedy) {
 TEST(CausesSection, NamesLinesBehindTheHostsWork) {
   Analysis analysis = analysed({.hostPauseNs = 4'000'000});
   analysis.of<PythonLines>().step = {line("train.py:42", "metrics", 3'900'000, 80)};
-  EXPECT_THAT(renderText(analysis, {{"causes"}, 100, false}),
-              HasSubstr("  a step  line of Python, in host work\n 3.90 ms  train.py:42 in metrics\n"));
+  EXPECT_THAT(
+      renderText(analysis, {{"causes"}, 100, false}),
+      HasSubstr("  a step  line of Python, in host work\n 3.90 ms  train.py:42 in metrics\n"));
 }
 
 TEST(LedgerSection, NamesLinesBeforeTheFirstStep) {
@@ -79,7 +85,8 @@ TEST(LedgerSection, NamesLinesBeforeTheFirstStep) {
   analysis.ledgers.run.add(Cause::Unknown, places.beforeNs);
   analysis.of<PythonLines>().before = {line("train.py:5", "build", 9'000'000, 90),
                                        line("train.py:6", "build", 1'000'000, 9)};
-  EXPECT_THAT(renderText(analysis, {{"ledger"}, 120, false}), HasSubstr("(90.0 % at train.py:5 in build)"));
+  EXPECT_THAT(renderText(analysis, {{"ledger"}, 120, false}),
+              HasSubstr("(90.0 % at train.py:5 in build)"));
 }
 
 }  // namespace

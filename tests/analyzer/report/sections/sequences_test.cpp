@@ -34,7 +34,8 @@ TEST(SequencesSection, RepeatedSequencesAreInEveryForm) {
   EXPECT_THAT(renderHtml(analysis), HasSubstr("Repeated sequences of kernels"));
 }
 
-/// Ten steps of 10 ms with a pair of kernels that takes 2 ms of each, and two pointwise kernels that take 0.4 ms.
+/// Ten steps of 10 ms with a pair of kernels that takes 2 ms of each, and two pointwise kernels
+/// that take 0.4 ms.
 Analysis withSequences() {
   Analysis analysis = withSteps(10);
   StoreBuilder names;
@@ -42,8 +43,13 @@ Analysis withSequences() {
                        add = names.intern("ns::add_(int)");
   analysis.store = names.build();
   SequenceStats& stats = analysis.of<SequenceStats>();
-  stats.repeated = {{.kernels = {softmax, max}, .count = 400, .runs = 10, .deviceNs = 5'000'000, .gapNs = 15'000'000}};
-  stats.pointwise = {{.kernels = {add, add}, .count = 20, .runs = 20, .deviceNs = 1'000'000, .gapNs = 3'000'000}};
+  stats.repeated = {{.kernels = {softmax, max},
+                     .count = 400,
+                     .runs = 10,
+                     .deviceNs = 5'000'000,
+                     .gapNs = 15'000'000}};
+  stats.pointwise = {
+      {.kernels = {add, add}, .count = 20, .runs = 20, .deviceNs = 1'000'000, .gapNs = 3'000'000}};
   return analysis;
 }
 
@@ -53,9 +59,10 @@ TEST(SequencesSection, FiguresAreOfAStep) {
   EXPECT_THAT(text, ContainsRegex("\n softmax, max +40\\.0 +500 µs +1\\.50 ms +20\\.0 %\n"));
   EXPECT_THAT(text, ContainsRegex("\n add_ ×2 +2\\.0 +100 µs +300 µs +4\\.0 %\n"));
   // 20 times two launches in ten steps, 4 of 100 ms, 3 of them between the launches.
-  EXPECT_THAT(text,
-              HasSubstr("\n pointwise kernels one behind the other, which one kernel could do: 2.0 times a step, 4.0 "
-                        "launches, 4.0 % of the time, 75.0 % of that between them\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\n pointwise kernels one behind the other, which one kernel could do: 2.0 times a "
+                "step, 4.0 launches, 4.0 % of the time, 75.0 % of that between them\n"));
 }
 
 TEST(SequencesSection, JsonHasTheKernelsInOrder) {
@@ -65,7 +72,8 @@ TEST(SequencesSection, JsonHasTheKernelsInOrder) {
   EXPECT_EQ(jsonAt(analysis, "/sequences/repeated/0/count_per_step"), "40");
   EXPECT_EQ(jsonAt(analysis, "/sequences/repeated/0/runs"), "10");
   EXPECT_EQ(jsonAt(analysis, "/sequences/repeated/0/share"), "0.2");
-  EXPECT_EQ(jsonAt(analysis, "/sequences/pointwise/0/kernels"), R"json(["ns::add_(int)","ns::add_(int)"])json");
+  EXPECT_EQ(jsonAt(analysis, "/sequences/pointwise/0/kernels"),
+            R"json(["ns::add_(int)","ns::add_(int)"])json");
   EXPECT_EQ(jsonAt(analysis, "/sequences/pointwise/0/gap_ns"), "3000000");
 }
 
@@ -77,7 +85,8 @@ TEST(SequencesSection, WithoutRepetitionsSaysSo) {
 }
 
 TEST(SequencesSection, WithoutKernelsSaysSo) {
-  EXPECT_EQ(sectionText(withoutResults(), "sequences"), "\nRepeated sequences\n the trace holds nothing of it\n");
+  EXPECT_EQ(sectionText(withoutResults(), "sequences"),
+            "\nRepeated sequences\n the trace holds nothing of it\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/sequences"), R"({"repeated":[],"pointwise":[]})");
 }
 

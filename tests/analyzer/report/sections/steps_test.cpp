@@ -31,14 +31,18 @@ TEST(StepsSection, TheLongestStepsLineHasRoomForItsMark) {
     const std::string text = renderText(analysis, {{"steps"}, width, false});
     const std::string start = fmt::format("\n {:>5} step               ", longest->index);
     const std::size_t at = text.find(start);
-    ASSERT_NE(at, std::string::npos) << text;  // a line that is too long is set anew, without its columns
-    EXPECT_THAT(text.substr(at + 1, text.find('\n', at + 1) - at - 1), testing::EndsWith(" warm-up"));
+    ASSERT_NE(at, std::string::npos)
+        << text;  // a line that is too long is set anew, without its columns
+    EXPECT_THAT(text.substr(at + 1, text.find('\n', at + 1) - at - 1),
+                testing::EndsWith(" warm-up"));
   }
 }
 
 TEST(StepsSection, TheCriticalPathSaysWhatItIs) {
-  EXPECT_THAT(withoutBreaks(renderText(analysed(kSlow), {{"steps"}, 100, false})),
-              HasSubstr("critical path (what a step's length hangs on; the device may be busy meanwhile): "));
+  EXPECT_THAT(
+      withoutBreaks(renderText(analysed(kSlow), {{"steps"}, 100, false})),
+      HasSubstr(
+          "critical path (what a step's length hangs on; the device may be busy meanwhile): "));
 }
 
 TEST(StepsSection, BarsAreAsLongAsTheSteps) {
@@ -57,7 +61,8 @@ TEST(StepsSection, BarsAreAsLongAsTheSteps) {
   // Beside a bar of 100 columns are 46 for the name and the length.
   EXPECT_EQ(countOf(lineWith(text, "20.0 ms █"), "█"), 54U);
   EXPECT_EQ(countOf(lineWith(text, "10.0 ms █"), "█"), 27U);
-  EXPECT_THAT(cellsOf(reportTable(analysis, "steps"), 1, {"index", "name", "start_ns", "dur_ns", "warm_up"}),
+  EXPECT_THAT(cellsOf(reportTable(analysis, "steps"), 1,
+                      {"index", "name", "start_ns", "dur_ns", "warm_up"}),
               ElementsAre("1", "step", "10.0 ms", "20.0 ms", "no"));
   EXPECT_EQ(jsonAt(analysis, "/steps/1/dur_ns"), "20000000");
   EXPECT_EQ(jsonAt(analysis, "/steps/1/ledger/total_ns"), "20000000");
@@ -76,7 +81,8 @@ TEST(StepsSection, TheCriticalPathLeavesOutWhatHardlyCounts) {
   EXPECT_EQ(jsonAt(analysis, "/critical_path/host_ns_per_step"), "3980000");
   EXPECT_EQ(jsonAt(analysis, "/critical_path/loader_ns_per_step"), "20000");
   EXPECT_EQ(jsonAt(analysis, "/steps/1/critical_path/compute_ns_per_step"), "6000000");
-  EXPECT_THAT(jsonAt(analysis, "/steps/0"), Not(HasSubstr("critical_path"))) << "which was not replayed";
+  EXPECT_THAT(jsonAt(analysis, "/steps/0"), Not(HasSubstr("critical_path")))
+      << "which was not replayed";
 }
 
 TEST(StepsSection, TheOverviewHasSixAndCountsTheOthers) {
@@ -89,7 +95,8 @@ TEST(StepsSection, TheOverviewHasSixAndCountsTheOthers) {
 
 TEST(StepsSection, WithoutStepsSaysHowToMarkThem) {
   EXPECT_EQ(sectionText(withoutResults(), "steps"),
-            "\nSteps\n none were found: mark them with an NVTX range named \"step\" to see figures per step\n");
+            "\nSteps\n none were found: mark them with an NVTX range named \"step\" to see figures "
+            "per step\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/steps"), "[]");
   EXPECT_EQ(jsonAt(withoutResults(), "/critical_path/compute_ns_per_step"), "0");
 }

@@ -31,7 +31,8 @@ std::string sentenceOnRecording(std::int64_t coresNs, std::int64_t eventsNs) {
   Analysis analysis = analysed({});
   const std::int64_t stepNs = analysis.meanStepNs();
   analysis.of<SelfOverhead>() = {.known = true, .parts = {}, .nsPerStep = 0};
-  for (const auto& [kind, share] : {std::pair(kUseOfCores, coresNs), std::pair(std::string_view("range"), eventsNs)}) {
+  for (const auto& [kind, share] :
+       {std::pair(kUseOfCores, coresNs), std::pair(std::string_view("range"), eventsNs)}) {
     analysis.of<SelfOverhead>().parts.push_back({std::string(kind), 0, 0, stepNs * share / 100});
     analysis.of<SelfOverhead>().nsPerStep += stepNs * share / 100;
   }
@@ -42,12 +43,15 @@ std::string sentenceOnRecording(std::int64_t coresNs, std::int64_t eventsNs) {
 }
 
 TEST(SummarySection, SaysWhyRecordingCostsMuchAndWhatToDo) {
-  EXPECT_THAT(sentenceOnRecording(30, 5),
-              testing::AllOf(HasSubstr("(35.0 %)"),
-                             HasSubstr("of it by taking cores that the program's threads waited for: "
-                                       "leave the recorder a core (taskset), or record less (--trace)")));
-  EXPECT_THAT(sentenceOnRecording(5, 20), HasSubstr("(25.0 %), for its events follow each other closely: record less"));
-  EXPECT_THAT(sentenceOnRecording(5, 4), testing::AllOf(HasSubstr("(9.0 %);"), Not(HasSubstr("--trace"))));
+  EXPECT_THAT(
+      sentenceOnRecording(30, 5),
+      testing::AllOf(HasSubstr("(35.0 %)"),
+                     HasSubstr("of it by taking cores that the program's threads waited for: leave "
+                               "the recorder a core (taskset), or record less (--trace)")));
+  EXPECT_THAT(sentenceOnRecording(5, 20),
+              HasSubstr("(25.0 %), for its events follow each other closely: record less"));
+  EXPECT_THAT(sentenceOnRecording(5, 4),
+              testing::AllOf(HasSubstr("(9.0 %);"), Not(HasSubstr("--trace"))));
 }
 
 TEST(SummarySection, DescribesTheRunAndSaysWhatTheDeviceWaitsFor) {
@@ -60,11 +64,10 @@ TEST(SummarySection, DescribesTheRunAndSaysWhatTheDeviceWaitsFor) {
     step.add(Cause::Launch, 100'000);  // too little for the verdict
   }
   analysis.ledgers.run.add(Cause::Unknown, 90'000'000);  // before the steps
-  EXPECT_EQ(
-      sectionText(analysis, "summary", 160),
-      "run.lcn · 100 ms · 10 steps of 10.0 ms (± 0 ns) · cuda:0\n\n"
-      "In a step the device is busy 80.0 % of the time; idle: waiting for the loader 15.0 %, synchronisation 4.0 %. No "
-      "fault found.\n");
+  EXPECT_EQ(sectionText(analysis, "summary", 160),
+            "run.lcn · 100 ms · 10 steps of 10.0 ms (± 0 ns) · cuda:0\n\n"
+            "In a step the device is busy 80.0 % of the time; idle: waiting for the loader 15.0 %, "
+            "synchronisation 4.0 %. No fault found.\n");
 }
 
 TEST(SummarySection, NamesWhatLiesBetweenStepsAndALongSetUp) {
@@ -76,9 +79,10 @@ TEST(SummarySection, NamesWhatLiesBetweenStepsAndALongSetUp) {
                               .trainingNs = 100'000'000,
                               .steps = 10};
   EXPECT_THAT(withoutBreaks(sectionText(analysis, "summary")),
-              HasSubstr("Between steps: evaluation 20.0 %, unnamed pauses 5.0 % of the time of training. Set-up took "
-                        "40.0 ms (40.0 % of the run)."));
-  analysis.of<PythonLines>().setUp = {{"torch", 30, 30'000'000}, {"train.py", 10, 10'000'000}, {"numpy", 1, 1'000'000}};
+              HasSubstr("Between steps: evaluation 20.0 %, unnamed pauses 5.0 % of the time of "
+                        "training. Set-up took 40.0 ms (40.0 % of the run)."));
+  analysis.of<PythonLines>().setUp = {
+      {"torch", 30, 30'000'000}, {"train.py", 10, 10'000'000}, {"numpy", 1, 1'000'000}};
   EXPECT_THAT(withoutBreaks(sectionText(analysis, "summary")),
               HasSubstr("Set-up took 40.0 ms (40.0 % of the run): torch 73.2 %, train.py 24.4 %."));
   analysis.of<RunPhases>().uses = {{"set-up", PhasePlace::BeforeSteps, 1, 9'000'000}};
@@ -88,20 +92,21 @@ TEST(SummarySection, NamesWhatLiesBetweenStepsAndALongSetUp) {
 TEST(SummarySection, SaysWhatIsLostAndThatNothingIsCertainThen) {
   Analysis analysis = withSteps(10);
   analysis.of<ProgramFacts>().droppedEvents = 1'200;
-  EXPECT_THAT(
-      withoutBreaks(sectionText(analysis, "summary")),
-      HasSubstr("No fault is named, but the trace does not hold all of the run. Mind that 1,200 events were lost "
-                "while recording."));
+  EXPECT_THAT(withoutBreaks(sectionText(analysis, "summary")),
+              HasSubstr("No fault is named, but the trace does not hold all of the run. Mind that "
+                        "1,200 events were lost while recording."));
   EXPECT_EQ(jsonAt(analysis, "/trace/dropped_events"), "1200");
 }
 
 TEST(SummarySection, HasWhatTheProgramWasGivenFromOutside) {
   test::SmallTrace trace;
   trace.kernel(5, 40, "gemm").step(10, 20);
-  trace.builder.append(prof::Environment{.key = trace.builder.intern("set.amp"),
-                                         .value = trace.builder.intern("amp=on (was float32) on 1 Net (a.py:1)")});
+  trace.builder.append(
+      prof::Environment{.key = trace.builder.intern("set.amp"),
+                        .value = trace.builder.intern("amp=on (was float32) on 1 Net (a.py:1)")});
   const Analysis analysis = trace.analysed({});
-  EXPECT_THAT(sectionText(analysis, "summary", 160), HasSubstr("\nSet: amp=on (was float32) on 1 Net (a.py:1)\n"));
+  EXPECT_THAT(sectionText(analysis, "summary", 160),
+              HasSubstr("\nSet: amp=on (was float32) on 1 Net (a.py:1)\n"));
   EXPECT_EQ(jsonAt(analysis, "/settings/0/name"), R"("amp")");
   EXPECT_THAT(renderHtml(analysis), HasSubstr("Set: amp=on (was float32)"));
 }
@@ -119,7 +124,8 @@ TEST(SummarySection, JsonHasTheTraceAndTheWindow) {
   EXPECT_EQ(jsonAt(analysis, "/trace/window_start_ns"), "20000");
   EXPECT_EQ(jsonAt(analysis, "/trace/window_end_ns"), "30000");
   EXPECT_EQ(jsonAt(analysis, "/trace/warnings"), R"(["a chunk is damaged"])");
-  EXPECT_THAT(withoutBreaks(sectionText(analysis, "summary")), HasSubstr("Warning: a chunk is damaged."));
+  EXPECT_THAT(withoutBreaks(sectionText(analysis, "summary")),
+              HasSubstr("Warning: a chunk is damaged."));
 }
 
 TEST(SummarySection, SamplesPerSecondAreTheBatchOverTheStep) {
@@ -134,13 +140,14 @@ TEST(SummarySection, ThePartsOfTheCostOfRecordingAreATable) {
   Analysis analysis = withSteps(10);
   EXPECT_EQ(jsonAt(analysis, "/self_overhead/known"), "false");
   EXPECT_THAT(sectionText(analysis, "summary"), Not(HasSubstr("Recording added")));
-  analysis.of<SelfOverhead>() = {.known = true, .parts = {{"range", 4'000, 125, 500'000}}, .nsPerStep = 500'000};
+  analysis.of<SelfOverhead>() = {
+      .known = true, .parts = {{"range", 4'000, 125, 500'000}}, .nsPerStep = 500'000};
   // 0.5 of 10 ms.
-  EXPECT_THAT(
-      withoutBreaks(sectionText(analysis, "summary")),
-      HasSubstr(
-          "Recording added about 500 µs to a step (5.0 %); ± marks how much of a figure may come from recording."));
-  EXPECT_THAT(cellsOf(reportTable(analysis, "self_overhead"), 0, {"kind", "events", "ns_each", "ns_per_step"}),
+  EXPECT_THAT(withoutBreaks(sectionText(analysis, "summary")),
+              HasSubstr("Recording added about 500 µs to a step (5.0 %); ± marks how much of a "
+                        "figure may come from recording."));
+  EXPECT_THAT(cellsOf(reportTable(analysis, "self_overhead"), 0,
+                      {"kind", "events", "ns_each", "ns_per_step"}),
               ElementsAre("range", "4000", "125.0", "500 µs"));
   EXPECT_EQ(jsonAt(analysis, "/self_overhead/ns_per_step"), "500000");
   EXPECT_EQ(jsonAt(analysis, "/self_overhead/parts/0/events"), "4000");
@@ -148,21 +155,25 @@ TEST(SummarySection, ThePartsOfTheCostOfRecordingAreATable) {
 
 TEST(SummarySection, PlainStepsShowTheCostOfDetail) {
   Analysis analysis = withSteps(10);
-  analysis.of<SelfOverhead>() = {
-      .known = true, .parts = {}, .nsPerStep = 200'000, .detailNsPerStep = 4'000'000, .plainSteps = 380};
+  analysis.of<SelfOverhead>() = {.known = true,
+                                 .parts = {},
+                                 .nsPerStep = 200'000,
+                                 .detailNsPerStep = 4'000'000,
+                                 .plainSteps = 380};
   // 0.2 of 10 ms.
   EXPECT_THAT(
       withoutBreaks(sectionText(analysis, "summary")),
-      HasSubstr("Recording added about 200 µs to a step (2.0 %): 4.00 ms to each that it recorded in detail, and "
-                "little to the 380 plain ones that show this; ± marks"));
+      HasSubstr("Recording added about 200 µs to a step (2.0 %): 4.00 ms to each that it recorded "
+                "in detail, and little to the 380 plain ones that show this; ± marks"));
   EXPECT_EQ(jsonAt(analysis, "/self_overhead/detail_ns_per_step"), "4000000");
   EXPECT_EQ(jsonAt(analysis, "/self_overhead/plain_steps"), "380");
 }
 
 TEST(SummarySection, WithoutDevicesSaysThatThereIsNoLedger) {
-  EXPECT_EQ(sectionText(withoutResults(), "summary"),
-            "run.lcn · 0 ns · no steps · no device\n\n"
-            "No device did any work in this trace, so there is no ledger; what the host did is below.\n");
+  EXPECT_EQ(
+      sectionText(withoutResults(), "summary"),
+      "run.lcn · 0 ns · no steps · no device\n\n"
+      "No device did any work in this trace, so there is no ledger; what the host did is below.\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/self_overhead/parts"), "[]");
 }
 

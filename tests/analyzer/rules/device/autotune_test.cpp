@@ -27,7 +27,10 @@ TEST(AutotuneFinding, ProductsThatAreNotTunedGainByTheFactorOfTuning) {
 TEST(AutotuneFinding, BeginsAtItsShareOfMatrixWork) {
   const std::int64_t edge = edgeOf(
       FindingId::Autotune,
-      [](std::int64_t count) { return untuned(hundredKernels("sgemm_128x64", static_cast<int>(count))); }, 1, 90);
+      [](std::int64_t count) {
+        return untuned(hundredKernels("sgemm_128x64", static_cast<int>(count)));
+      },
+      1, 90);
   // A tenth of a fifth of the kernels is the least gain, too, but for the gaps between kernels.
   EXPECT_NEAR(static_cast<double>(edge), 100 * thresholdOf(FindingId::Autotune, "matrix"), 1);
 }
@@ -37,11 +40,13 @@ TEST(AutotuneFinding, BeginsAtItsGain) {
     return untuned(with(kProducts, [&](RunPlan& plan) { plan.hostPauseNs = ns; }));
   };
   const std::int64_t edge = edgeOf(FindingId::Autotune, paused, 200'000'000, 1'000'000);
-  expectBegins(FindingId::Autotune, "gain", find(analysed(paused(edge)), FindingId::Autotune)->gainShare());
+  expectBegins(FindingId::Autotune, "gain",
+               find(analysed(paused(edge)), FindingId::Autotune)->gainShare());
 }
 
 TEST(AutotuneFinding, NeedsAProgramThatAnnouncesThatItIsOff) {
-  EXPECT_EQ(find(analysed(kProducts), FindingId::Autotune), nullptr) << "which may have tuned its kernels";
+  EXPECT_EQ(find(analysed(kProducts), FindingId::Autotune), nullptr)
+      << "which may have tuned its kernels";
   RunPlan tuned = untuned(kProducts);
   tuned.knobValue = "on";
   EXPECT_EQ(find(analysed(tuned), FindingId::Autotune), nullptr);

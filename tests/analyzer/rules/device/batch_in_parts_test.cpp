@@ -6,13 +6,14 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Steps of 10 ms: this many passes of 0.5 ms over an input of this shape, a backward of 3 ms for all of them or for
-/// each, and the optimizer.
+/// Steps of 10 ms: this many passes of 0.5 ms over an input of this shape, a backward of 3 ms for
+/// all of them or for each, and the optimizer.
 Analysis passes(int count, const char* shapes, bool answersEach = false) {
   CpuTraining training;
   for (int i = 0; i < count; ++i) {
     const prof::TimeNs at = i * kMs / 2;
-    training.each(at, kMs * 3 / 10, "phase", "forward").work(at + kMs / 100, kMs / 5, "aten::linear", 0, shapes);
+    training.each(at, kMs * 3 / 10, "phase", "forward")
+        .work(at + kMs / 100, kMs / 5, "aten::linear", 0, shapes);
     if (answersEach) training.each(at + kMs * 3 / 10, kMs / 10, "phase", "backward");
   }
   training.work(6 * kMs, 3 * kMs, "AddmmBackward0");
@@ -25,7 +26,8 @@ TEST(BatchInPartsFinding, ALoopOverSamplesIsFoundWithItsCost) {
   const Finding* finding = find(analysis, FindingId::BatchInParts);
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->title,
-            "the network runs 12 times before each backward pass, on inputs of f32[1,64]: 6.60 ms a step");
+            "the network runs 12 times before each backward pass, on inputs of f32[1,64]: 6.60 ms "
+            "a step");
   EXPECT_EQ(finding->kind, FindingKind::Opportunity);
   EXPECT_EQ(finding->count, 144U);
   EXPECT_FALSE(finding->notPredicted.empty());

@@ -6,8 +6,10 @@ namespace lacuna::analyzer {
 namespace {
 
 TEST(BiasBeforeNormFinding, AFaultThatSomethingElseHidesIsReportedWithItsCost) {
-  // A reduction of 0.9 ms for a bias, after waits for batches that take longer than all work of a step.
-  const RunPlan plan{.batchNs = 20'000'000, .workers = 1, .biasBeforeNorm = true, .biasGradientNs = 900'000};
+  // A reduction of 0.9 ms for a bias, after waits for batches that take longer than all work of a
+  // step.
+  const RunPlan plan{
+      .batchNs = 20'000'000, .workers = 1, .biasBeforeNorm = true, .biasGradientNs = 900'000};
   const Analysis analysis = analysed(plan);
   const Finding* finding = find(analysis, FindingId::BiasBeforeNorm);
   ASSERT_NE(finding, nullptr);
@@ -28,7 +30,8 @@ TEST(BiasBeforeNormFinding, ItsCostIsWorkAndLeavesIdleTimeToOtherFindings) {
   EXPECT_GE(finding->costNsPerStep, 900'000);
   const Ledger step = analysis.meanStepLedger();
   const std::int64_t idleNs = step.totalNs() - step.busyNs();
-  EXPECT_LT(idleNs - idle->costNsPerStep - waits->costNsPerStep, 100'000) << "idle time that no finding prices";
+  EXPECT_LT(idleNs - idle->costNsPerStep - waits->costNsPerStep, 100'000)
+      << "idle time that no finding prices";
 }
 
 }  // namespace

@@ -10,11 +10,12 @@ namespace {
 
 TEST(KernelShares, AreSumsOfTheKernelsOfEachKind) {
   Analysis analysis;
-  analysis.of<KernelTable>() = {{.name = "sgemm", .count = 2, .totalNs = 100, .matrix = true},
-                                {.name = "hgemm", .count = 3, .totalNs = 40, .tensorCore = true, .matrix = true},
-                                {.name = "relu", .count = 5, .totalNs = 20, .pointwise = true},
-                                {.name = "gelu", .count = 7, .totalNs = 30, .pointwise = true},
-                                {.name = "softmax", .count = 11, .totalNs = 10}};
+  analysis.of<KernelTable>() = {
+      {.name = "sgemm", .count = 2, .totalNs = 100, .matrix = true},
+      {.name = "hgemm", .count = 3, .totalNs = 40, .tensorCore = true, .matrix = true},
+      {.name = "relu", .count = 5, .totalNs = 20, .pointwise = true},
+      {.name = "gelu", .count = 7, .totalNs = 30, .pointwise = true},
+      {.name = "softmax", .count = 11, .totalNs = 10}};
   const KernelShares shares = kernelShares(analysis);
   EXPECT_EQ(shares.all, 200);
   EXPECT_EQ(shares.matrix, 140);
@@ -25,9 +26,12 @@ TEST(KernelShares, AreSumsOfTheKernelsOfEachKind) {
 
 TEST(KernelShares, LeaveCommunicationOut) {
   Analysis analysis;
-  analysis.of<KernelTable>() = {
-      {.name = "relu", .count = 1, .totalNs = 20, .pointwise = true},
-      {.name = "ncclAddMul", .count = 1, .totalNs = 500, .work = Work::Communication, .pointwise = true}};
+  analysis.of<KernelTable>() = {{.name = "relu", .count = 1, .totalNs = 20, .pointwise = true},
+                                {.name = "ncclAddMul",
+                                 .count = 1,
+                                 .totalNs = 500,
+                                 .work = Work::Communication,
+                                 .pointwise = true}};
   EXPECT_EQ(kernelShares(analysis).all, 20);
   EXPECT_EQ(kernelShares(analysis).pointwiseCount, 1U);
 }
@@ -36,7 +40,8 @@ TEST(KernelShares, AreNothingWithoutKernels) {
   EXPECT_EQ(kernelShares(Analysis()).all, 0);
 }
 
-/// The finding that a rule offers with a change and the least gain, on a run whose kernels are all products.
+/// The finding that a rule offers with a change and the least gain, on a run whose kernels are all
+/// products.
 std::vector<Finding> offered(std::string_view change, double least) {
   const Analysis analysis = analysed({.kernelName = "sgemm_128x64", .syncEachStep = true});
   const auto simulator = Simulator::create(analysis);

@@ -24,7 +24,8 @@ TEST(DtypeRoundTripFinding, SeveralTensorsThatAreConvertedOneByOneAreNoRoundTrip
               testing::Not(testing::Contains(FindingId::DtypeRoundTrip)));
 }
 
-/// Two conversions in a row, of these numbers in the graph of gradients, four times a step, without shapes.
+/// Two conversions in a row, of these numbers in the graph of gradients, four times a step, without
+/// shapes.
 bool findsTrips(std::uint64_t first, std::uint64_t second, bool isCopied) {
   CpuTraining training;
   for (int i = 0; i < 4; ++i) {
@@ -32,7 +33,9 @@ bool findsTrips(std::uint64_t first, std::uint64_t second, bool isCopied) {
     const auto number = [&](std::uint64_t of) { return of == 0 ? 0 : of + 10 * std::uint64_t(i); };
     for (const auto& [behind, sequence] : {std::pair(0, first), {300'000, second}}) {
       training.work(at + behind, 200'000, "aten::to", number(sequence));
-      if (isCopied) training.each(at + behind + 10'000, 150'000, "operator", "aten::_to_copy", number(sequence));
+      if (isCopied)
+        training.each(at + behind + 10'000, 150'000, "operator", "aten::_to_copy",
+                      number(sequence));
     }
     training.work(at + CpuTraining::kMs, 500'000, "aten::linear", number(second + 1));
   }

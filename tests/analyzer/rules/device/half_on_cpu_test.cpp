@@ -5,20 +5,23 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Ten operators of a device, one after the other: so many linear layers, some of them on half precision, then norms.
+/// Ten operators of a device, one after the other: so many linear layers, some of them on half
+/// precision, then norms.
 Analysis layers(int linear, int half, prof::DeviceKind kind = prof::DeviceKind::Cpu) {
   StoreBuilder builder;
   builder.append(prof::Device{.id = prof::DeviceId(1), .kind = kind});
   builder.append(prof::Process{.id = prof::ProcessId(1)});
   builder.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
-  builder.append(prof::Queue{.id = prof::QueueId(1), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
+  builder.append(prof::Queue{
+      .id = prof::QueueId(1), .device = prof::DeviceId(1), .process = prof::ProcessId(1)});
   for (int i = 0; i < 10; ++i) {
-    builder.append(prof::Range{.startNs = 100'000 * i,
-                               .durNs = 90'000,
-                               .thread = prof::ThreadId(1),
-                               .category = builder.intern("cpu_op"),
-                               .name = builder.intern(i < linear ? "linear" : "layer_norm"),
-                               .text = builder.intern(i < half ? "bf16[8,4] bf16[2,4]" : "f32[8,4] f32[2,4]")});
+    builder.append(prof::Range{
+        .startNs = 100'000 * i,
+        .durNs = 90'000,
+        .thread = prof::ThreadId(1),
+        .category = builder.intern("cpu_op"),
+        .name = builder.intern(i < linear ? "linear" : "layer_norm"),
+        .text = builder.intern(i < half ? "bf16[8,4] bf16[2,4]" : "f32[8,4] f32[2,4]")});
     builder.append(prof::Kernel{.startNs = 100'000 * i,
                                 .durNs = 80'000,
                                 .queue = prof::QueueId(1),
@@ -35,7 +38,9 @@ TEST(HalfOnCpuFinding, HasNoGainForTheTraceDoesNotNameTheCpusUnits) {
   const Finding* finding = find(analysis, FindingId::HalfOnCpu);
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->kind, FindingKind::Opportunity);
-  EXPECT_THAT(finding->title, testing::StartsWith("50.0 % of the matrix operators on the CPU work in half precision"));
+  EXPECT_THAT(
+      finding->title,
+      testing::StartsWith("50.0 % of the matrix operators on the CPU work in half precision"));
   EXPECT_EQ(finding->count, 4U);
   EXPECT_EQ(finding->costNsPerStep, 0);
   EXPECT_EQ(finding->gainBasis, GainBasis::None);

@@ -6,7 +6,8 @@ namespace lacuna::analyzer {
 namespace {
 
 prof::Memcpy pageable(std::int64_t startNs, std::int64_t durNs, std::uint64_t bytes) {
-  return {.startNs = startNs, .durNs = durNs, .bytes = bytes, .sourceKind = prof::MemoryKind::Pageable};
+  return {
+      .startNs = startNs, .durNs = durNs, .bytes = bytes, .sourceKind = prof::MemoryKind::Pageable};
 }
 
 TEST(PageableCopyFinding, IsTheFirstFaultAndCostsWhatTheCopiesTake) {
@@ -24,7 +25,9 @@ TEST(PageableCopyFinding, IsTheFirstFaultAndCostsWhatTheCopiesTake) {
 
 TEST(PageableCopyFinding, BeginsAtItsShareOfTheStep) {
   const auto least = static_cast<std::int64_t>(thresholdOf(FindingId::PageableCopy, "least") * 1e6);
-  EXPECT_EQ(find(copiedInEachStep({pageable(850'000, least - 100, 1u << 20)}), FindingId::PageableCopy), nullptr);
+  EXPECT_EQ(
+      find(copiedInEachStep({pageable(850'000, least - 100, 1u << 20)}), FindingId::PageableCopy),
+      nullptr);
   const Analysis analysis = copiedInEachStep({pageable(850'000, least, 1u << 20)});
   ASSERT_NE(find(analysis, FindingId::PageableCopy), nullptr);
   EXPECT_EQ(find(analysis, FindingId::PageableCopy)->costNsPerStep, least);
@@ -53,7 +56,9 @@ TEST(PageableCopyFinding, PinnedBatchesAreNone) {
 }
 
 TEST(PageableCopyFinding, CopiesOfTheSetUpBelongToNoStep) {
-  EXPECT_EQ(find(analysed({.syncEachStep = true, .setupCopyNs = 300'000'000}), FindingId::PageableCopy), nullptr);
+  EXPECT_EQ(
+      find(analysed({.syncEachStep = true, .setupCopyNs = 300'000'000}), FindingId::PageableCopy),
+      nullptr);
 }
 
 }  // namespace

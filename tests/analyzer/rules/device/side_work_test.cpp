@@ -19,7 +19,9 @@ CpuTraining& phases(CpuTraining& training) {
 
 TEST(SideWorkFinding, OperatorsBehindTheOptimizerAreFoundWithTheirCost) {
   CpuTraining training;
-  phases(training).work(8 * kMs + kMs / 10, kMs, "aten::mul_").work(9 * kMs + kMs / 5, kMs / 2, "aten::add_");
+  phases(training)
+      .work(8 * kMs + kMs / 10, kMs, "aten::mul_")
+      .work(9 * kMs + kMs / 5, kMs / 2, "aten::add_");
   const Analysis analysis = training.analysed();
   const Finding* finding = find(analysis, FindingId::SideWork);
   ASSERT_NE(finding, nullptr);
@@ -36,7 +38,8 @@ TEST(SideWorkFinding, NamesTheLinesThatCallThem) {
   test::PythonSamples samples(training.out);
   const auto average = samples.frame("average", "/home/me/train.py", 42);
   for (int step = 0; step < 12; ++step)
-    samples.during(step * 10 * kMs + 8 * kMs + kMs / 10, step * 10 * kMs + 9 * kMs, average, kMs / 10);
+    samples.during(step * 10 * kMs + 8 * kMs + kMs / 10, step * 10 * kMs + 9 * kMs, average,
+                   kMs / 10);
   const Analysis analysis = training.analysed();
   const Finding* finding = find(analysis, FindingId::SideWork);
   ASSERT_NE(finding, nullptr);

@@ -12,11 +12,13 @@ TEST(SmallBatchFinding, IdleTimeBetweenSmallLaunchesIsPricedOnce) {
   ASSERT_NE(launches, nullptr);
   ASSERT_NE(batch, nullptr);
   const Ledger step = analysis.meanStepLedger();
-  EXPECT_LE(launches->costNsPerStep + batch->costNsPerStep, step[Cause::HostWork] + step[Cause::Launch]);
+  EXPECT_LE(launches->costNsPerStep + batch->costNsPerStep,
+            step[Cause::HostWork] + step[Cause::Launch]);
 }
 
 TEST(SmallBatchFinding, ALargerBatchIsPricedInSamples) {
-  // 120 of 480 MiB are used, so three times the batch fits. Its 1.8 ms of kernels hide behind 3 ms of launching them.
+  // 120 of 480 MiB are used, so three times the batch fits. Its 1.8 ms of kernels hide behind 3 ms
+  // of launching them.
   const Analysis analysis = analysed({.steps = 20,
                                       .operators = 200,
                                       .kernelNs = 3'000,
@@ -30,7 +32,8 @@ TEST(SmallBatchFinding, ALargerBatchIsPricedInSamples) {
   EXPECT_NEAR(finding->gainShare(), 2.0 / 3, 0.01);
   EXPECT_EQ(finding->knob, "batch*3") << "which can be played";
   EXPECT_NEAR(finding->samplesPerSecond, 64 / 3e-3, 0.02 * 64 / 3e-3);
-  EXPECT_NEAR(finding->predictedSamplesPerSecond, 3 * finding->samplesPerSecond, 0.02 * 3 * finding->samplesPerSecond);
+  EXPECT_NEAR(finding->predictedSamplesPerSecond, 3 * finding->samplesPerSecond,
+              0.02 * 3 * finding->samplesPerSecond);
   EXPECT_THAT(finding->advice, testing::StartsWith("try 3 times the batch: "));
   EXPECT_THAT(finding->advice, testing::HasSubstr("samples a second instead of 2"));
 }

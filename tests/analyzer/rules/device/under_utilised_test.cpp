@@ -13,7 +13,8 @@ TEST(UnderUtilisedFinding, IdleTimeThatNobodyExplainsIsAFault) {
   EXPECT_EQ(finding->kind, FindingKind::Fault);
   EXPECT_EQ(finding->severity, Severity::High);
   EXPECT_EQ(finding->title,
-            "the device is busy 15.1 % of the time; most of the rest, 169 ms in all, has no cause in the trace");
+            "the device is busy 15.1 % of the time; most of the rest, 169 ms in all, has no cause "
+            "in the trace");
   EXPECT_FALSE(finding->evidence.empty());
   EXPECT_EQ(finding->costNsPerStep, 199 * 850'000);
   EXPECT_EQ(finding->predictedGainNsPerStep, 0);
@@ -32,8 +33,9 @@ TEST(UnderUtilisedFinding, ADeviceThatIsIdleForACauseWithoutARuleIsReported) {
 TEST(UnderUtilisedFinding, IdleTimeThatAFindingPricesIsNoFaultOfItsOwn) {
   for (const RunPlan& plan :
        {RunPlan{}, RunPlan{.syncEachStep = true}, RunPlan{.batchNs = 20'000'000, .workers = 0},
-        RunPlan{.hostPauseNs = 20'000'000}, RunPlan{.asleepNs = 20'000'000}, RunPlan{.mallocNs = 20'000'000},
-        RunPlan{.operators = 200, .kernelNs = 3'000}, RunPlan{.ranks = 2, .collectiveNs = 20'000'000}})
+        RunPlan{.hostPauseNs = 20'000'000}, RunPlan{.asleepNs = 20'000'000},
+        RunPlan{.mallocNs = 20'000'000}, RunPlan{.operators = 200, .kernelNs = 3'000},
+        RunPlan{.ranks = 2, .collectiveNs = 20'000'000}})
     EXPECT_EQ(find(analysed(plan), FindingId::UnderUtilised), nullptr);
 }
 

@@ -7,7 +7,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-CallRow calledIn(const char* name, Activity activity, std::uint64_t stepCount, std::int64_t stepNs) {
+CallRow calledIn(const char* name, Activity activity, std::uint64_t stepCount,
+                 std::int64_t stepNs) {
   CallRow row;
   row.name = name;
   row.stepCount = stepCount;
@@ -38,18 +39,20 @@ TEST(Calls, CopiesAndMemsetsAreKnownByTheirNames) {
 
 TEST(Calls, SynchronisationsAreCountedWithOrWithoutCopiesThatWait) {
   Analysis analysis;
-  analysis.of<CallTable>() = {
-      calledIn("cudaStreamSynchronize", Activity::Sync, 3, 10), calledIn("cudaMemcpy", Activity::Sync, 5, 10),
-      calledIn("cudaMemset", Activity::Sync, 7, 10), calledIn("cudaMalloc", Activity::Driver, 11, 10)};
+  analysis.of<CallTable>() = {calledIn("cudaStreamSynchronize", Activity::Sync, 3, 10),
+                              calledIn("cudaMemcpy", Activity::Sync, 5, 10),
+                              calledIn("cudaMemset", Activity::Sync, 7, 10),
+                              calledIn("cudaMalloc", Activity::Driver, 11, 10)};
   EXPECT_EQ(syncCalls(analysis, false), 3U);
   EXPECT_EQ(syncCalls(analysis, true), 15U);
 }
 
 TEST(Calls, TheCostliestIsTheUnclaimedOneThatTakesMostOfTheSteps) {
   CalledRun run;
-  run.analysis.of<CallTable>() = {
-      calledIn("cudaMalloc", Activity::Driver, 1, 500), calledIn("cudaEventCreate", Activity::Driver, 90, 300),
-      calledIn("cudaFree", Activity::Driver, 1, 200), calledIn("cudaMemcpy", Activity::Sync, 1, 900)};
+  run.analysis.of<CallTable>() = {calledIn("cudaMalloc", Activity::Driver, 1, 500),
+                                  calledIn("cudaEventCreate", Activity::Driver, 90, 300),
+                                  calledIn("cudaFree", Activity::Driver, 1, 200),
+                                  calledIn("cudaMemcpy", Activity::Sync, 1, 900)};
   ASSERT_NE(costliestCall(run.facts, Activity::Driver), nullptr);
   EXPECT_EQ(costliestCall(run.facts, Activity::Driver)->name, "cudaMalloc");
   run.reported.claims.push_back({.call = "cudaMalloc", .activity = Activity::Driver});
@@ -59,10 +62,11 @@ TEST(Calls, TheCostliestIsTheUnclaimedOneThatTakesMostOfTheSteps) {
 
 TEST(Calls, TheLongestWaitIsTheUnclaimedNamedOneOfItsCause) {
   CalledRun run;
-  run.analysis.of<IdleCauses>().details = {{.cause = Cause::DriverCall, .name = "", .ns = 900},
-                                           {.cause = Cause::Synchronisation, .name = "cudaMemcpy", .ns = 800},
-                                           {.cause = Cause::DriverCall, .name = "cudaMalloc", .ns = 700},
-                                           {.cause = Cause::DriverCall, .name = "cudaFree", .ns = 100}};
+  run.analysis.of<IdleCauses>().details = {
+      {.cause = Cause::DriverCall, .name = "", .ns = 900},
+      {.cause = Cause::Synchronisation, .name = "cudaMemcpy", .ns = 800},
+      {.cause = Cause::DriverCall, .name = "cudaMalloc", .ns = 700},
+      {.cause = Cause::DriverCall, .name = "cudaFree", .ns = 100}};
   ASSERT_NE(longestWait(run.facts, Cause::DriverCall), nullptr);
   EXPECT_EQ(longestWait(run.facts, Cause::DriverCall)->name, "cudaMalloc");
   run.reported.claims.push_back({.call = "cudaMalloc", .activity = Activity::Driver});
@@ -71,12 +75,15 @@ TEST(Calls, TheLongestWaitIsTheUnclaimedNamedOneOfItsCause) {
 }
 
 TEST(Calls, ABlockingCopyClaimsTheShareOfItsCallThatMovesMuch) {
-  const Analysis analysis =
-      analysed({.operatorNs = 60'000, .syncEveryOperators = 4, .blockingCopyNs = 600'000, .readsByCopy = true});
+  const Analysis analysis = analysed({.operatorNs = 60'000,
+                                      .syncEveryOperators = 4,
+                                      .blockingCopyNs = 600'000,
+                                      .readsByCopy = true});
   Reported reported;
   const Facts facts(analysis, nullptr, reported, ruleOf(FindingId::BlockingCopy));
   Outcome out(facts, reported);
-  findBlockingCalls(facts, out, isCopyCall, {.name = "least", .value = 0.02}, {.value = 0.9}, "copy later");
+  findBlockingCalls(facts, out, isCopyCall, {.name = "least", .value = 0.02}, {.value = 0.9},
+                    "copy later");
   ASSERT_EQ(reported.findings.size(), 1U);
   EXPECT_EQ(reported.findings[0].advice, "copy later");
   EXPECT_EQ(reported.findings[0].count, 12U) << "those of four bytes are somebody else's";

@@ -34,7 +34,8 @@ TEST(CheckpointStallFinding, PricesCheckpointsInSteps) {
 
 TEST(CheckpointStallFinding, TheWayToTheDiskIsPartOfACheckpoint) {
   TrainingPhases training;
-  for (int i = 0; i < 4; ++i) training.steps(5).phase("checkpoint", 20).phase("checkpoint sync", 30);
+  for (int i = 0; i < 4; ++i)
+    training.steps(5).phase("checkpoint", 20).phase("checkpoint sync", 30);
   const Analysis analysis = training.steps(5).analysed();
   const Finding* finding = find(analysis, FindingId::CheckpointStall);
   ASSERT_NE(finding, nullptr);

@@ -12,7 +12,8 @@ TEST(CoresTakenFinding, CoresThatOtherProgramsTookAreNamed) {
   const Finding* finding = find(analysis, FindingId::CoresTaken);
   ASSERT_NE(finding, nullptr);
   EXPECT_THAT(finding->title, testing::HasSubstr("cpu:0 queue"));
-  EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 0.8 * 0.46 * static_cast<double>(analysis.meanStepNs()),
+  EXPECT_NEAR(static_cast<double>(finding->costNsPerStep),
+              0.8 * 0.46 * static_cast<double>(analysis.meanStepNs()),
               0.02 * static_cast<double>(analysis.meanStepNs()));
   ASSERT_FALSE(finding->evidence.empty());
   for (const Evidence& evidence : finding->evidence) {
@@ -20,7 +21,9 @@ TEST(CoresTakenFinding, CoresThatOtherProgramsTookAreNamed) {
     EXPECT_LE(evidence.endNs, analysis.window.endNs);
     EXPECT_LT(evidence.startNs, evidence.endNs);
   }
-  EXPECT_EQ(find(analysed({.syncEachStep = true, .hostCores = 2, .cpuDevice = true}), FindingId::CoresTaken), nullptr);
+  EXPECT_EQ(find(analysed({.syncEachStep = true, .hostCores = 2, .cpuDevice = true}),
+                 FindingId::CoresTaken),
+            nullptr);
 }
 
 TEST(CoresTakenFinding, CoresThatWereTakenBeforeTheFirstStepCostNoStepAnything) {

@@ -16,7 +16,8 @@ TEST(DriverCallsFinding, IsTheFirstFaultAndCostsWhatTheCallTakes) {
     const Finding& finding = analysis.of<Findings>().front();
     ASSERT_EQ(finding.id, FindingId::DriverCalls) << call;
     EXPECT_NEAR(static_cast<double>(finding.costNsPerStep), 3e6, 0.05 * 3e6) << call;
-    EXPECT_THAT(finding.advice, testing::StartsWith(std::string(call) + " takes the most: keep memory in the caching"));
+    EXPECT_THAT(finding.advice, testing::StartsWith(std::string(call) +
+                                                    " takes the most: keep memory in the caching"));
     EXPECT_EQ(finding.knob, "") << "only code makes a call elsewhere";
     EXPECT_FALSE(finding.evidence.empty()) << call;
   }
@@ -41,16 +42,18 @@ TEST(DriverCallsFinding, BeginsAtItsShareOfTheStep) {
 
 TEST(DriverCallsFinding, CallsThatADeviceAtWorkHidesAreNone) {
   // Without a synchronisation the device has 40 kernels to work off while the host makes the call.
-  EXPECT_EQ(find(analysed({.operators = 400, .setupCallNs = 3'000'000, .setupCall = "cudaEventCreate"}),
-                 FindingId::DriverCalls),
-            nullptr);
+  EXPECT_EQ(
+      find(analysed({.operators = 400, .setupCallNs = 3'000'000, .setupCall = "cudaEventCreate"}),
+           FindingId::DriverCalls),
+      nullptr);
 }
 
 TEST(DriverCallsFinding, CallsInFrontOfTheLoopBelongToNoStep) {
   EXPECT_EQ(find(analysed({.setupCallNs = 900'000'000}), FindingId::DriverCalls), nullptr);
   const Analysis both = analysed({.mallocNs = 3'000'000, .setupCallNs = 900'000'000});
   ASSERT_NE(find(both, FindingId::DriverCalls), nullptr);
-  EXPECT_THAT(find(both, FindingId::DriverCalls)->advice, testing::StartsWith("cudaMalloc takes the most"));
+  EXPECT_THAT(find(both, FindingId::DriverCalls)->advice,
+              testing::StartsWith("cudaMalloc takes the most"));
 }
 
 TEST(DriverCallsFinding, CallsOfAnAllocatorThatGivesMemoryBackAreItsFault) {

@@ -14,9 +14,11 @@ TEST(GarbageCollectionFinding, PricesCollectionsInEveryStep) {
   const Analysis analysis = training.analysed();
   const Finding* finding = find(analysis, FindingId::GarbageCollection);
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->title, "the interpreter collects garbage 12 times over all objects: 3.00 ms a step");
+  EXPECT_EQ(finding->title,
+            "the interpreter collects garbage 12 times over all objects: 3.00 ms a step");
   EXPECT_EQ(finding->predictedGainNsPerStep, 3'000'000);
-  EXPECT_EQ(finding->gainLowNsPerStep, 3'000'000) << "the thread that collects executes the operators";
+  EXPECT_EQ(finding->gainLowNsPerStep, 3'000'000)
+      << "the thread that collects executes the operators";
 }
 
 TEST(GarbageCollectionFinding, HostWorkThatIsGarbageCollectionIsNotPricedTwice) {

@@ -14,7 +14,8 @@ TEST(HostNotRunningFinding, ACallOfTheOperatingSystemIsNoDriverCall) {
     const Ledger step = analysis.meanStepLedger();
     EXPECT_EQ(step[Cause::DriverCall], 0) << asleepNs;
     EXPECT_NEAR(static_cast<double>(step[Cause::OffCpu]), 3e6, 0.05 * 3e6) << asleepNs;
-    const auto finding = std::ranges::find(analysis.of<Findings>(), FindingId::HostNotRunning, &Finding::id);
+    const auto finding =
+        std::ranges::find(analysis.of<Findings>(), FindingId::HostNotRunning, &Finding::id);
     ASSERT_NE(finding, analysis.of<Findings>().end()) << asleepNs;
     EXPECT_THAT(finding->title, testing::EndsWith("a step, most of it in read")) << asleepNs;
     ASSERT_FALSE(finding->evidence.empty()) << asleepNs;
@@ -35,7 +36,8 @@ TEST(HostNotRunningFinding, ATimeInWhichCountersShowNoCpuWasSleep) {
   const Analysis analysis = halfRecorded(62);
   const Finding* finding = find(analysis, FindingId::HostNotRunning);
   ASSERT_NE(finding, nullptr);
-  EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 3.8e6, 0.1e6) << "the thread ran for 6.2 of 10 ms";
+  EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 3.8e6, 0.1e6)
+      << "the thread ran for 6.2 of 10 ms";
   EXPECT_NEAR(static_cast<double>(finding->predictedGainNsPerStep), 3.8e6, 0.2e6);
   EXPECT_EQ(find(analysis, FindingId::HostWork), nullptr);
 }
@@ -54,7 +56,8 @@ std::string titleOfSampled(double ranPercent) {
   test::PythonSamples samples(training.out);
   const auto wait = samples.frame("wait", "/home/me/train.py", 42);
   for (int step = 0; step < 60; ++step)
-    samples.during((10 * step + 6) * CpuTraining::kMs, (10 * step + 10) * CpuTraining::kMs, wait, CpuTraining::kMs);
+    samples.during((10 * step + 6) * CpuTraining::kMs, (10 * step + 10) * CpuTraining::kMs, wait,
+                   CpuTraining::kMs);
   const Analysis analysis = training.analysed();
   const Finding* finding = find(analysis, FindingId::HostNotRunning);
   return finding == nullptr ? std::string() : finding->title;
@@ -64,7 +67,8 @@ TEST(HostNotRunningFinding, NamesTheLineWhereTheThreadSlept) {
   EXPECT_THAT(titleOfSampled(62), testing::HasSubstr("a step; it was at train.py:42 in wait 3.8"));
 }
 
-/// In each step of 10 ms operators take 4 ms, a line that sleeps takes 3 ms, and a line that computes takes 3 ms.
+/// In each step of 10 ms operators take 4 ms, a line that sleeps takes 3 ms, and a line that
+/// computes takes 3 ms.
 Analysis sleepsAndComputes(prof::ThreadState slept, prof::ThreadState computed) {
   CpuTraining training(60);
   training.work(0, 4 * CpuTraining::kMs, "aten::linear").ran(70);
@@ -74,15 +78,18 @@ Analysis sleepsAndComputes(prof::ThreadState slept, prof::ThreadState computed) 
   for (int step = 0; step < 60; ++step) {
     const prof::TimeNs start = 10 * step * CpuTraining::kMs;
     samples.state = slept;
-    samples.during(start + 4 * CpuTraining::kMs, start + 7 * CpuTraining::kMs, wait, CpuTraining::kMs);
+    samples.during(start + 4 * CpuTraining::kMs, start + 7 * CpuTraining::kMs, wait,
+                   CpuTraining::kMs);
     samples.state = computed;
-    samples.during(start + 7 * CpuTraining::kMs, start + 10 * CpuTraining::kMs, metrics, CpuTraining::kMs);
+    samples.during(start + 7 * CpuTraining::kMs, start + 10 * CpuTraining::kMs, metrics,
+                   CpuTraining::kMs);
   }
   return training.analysed();
 }
 
 TEST(HostNotRunningFinding, SamplesTellSleepFromWorkLineByLine) {
-  const Analysis analysis = sleepsAndComputes(prof::ThreadState::Sleeping, prof::ThreadState::Running);
+  const Analysis analysis =
+      sleepsAndComputes(prof::ThreadState::Sleeping, prof::ThreadState::Running);
   const Finding* asleep = find(analysis, FindingId::HostNotRunning);
   const Finding* work = find(analysis, FindingId::HostWork);
   ASSERT_NE(asleep, nullptr);
@@ -96,7 +103,8 @@ TEST(HostNotRunningFinding, SamplesTellSleepFromWorkLineByLine) {
 }
 
 TEST(HostNotRunningFinding, SleepCountsInGapsAsShortAsACallToo) {
-  // 20 operators a step, with gaps of 400 µs: a log is flushed in 8 of them, and the interpreter runs in the others.
+  // 20 operators a step, with gaps of 400 µs: a log is flushed in 8 of them, and the interpreter
+  // runs in the others.
   constexpr prof::TimeNs kMs = CpuTraining::kMs;
   constexpr prof::TimeNs kGap = 4 * kMs / 10;
   CpuTraining training(20);
@@ -115,26 +123,32 @@ TEST(HostNotRunningFinding, SleepCountsInGapsAsShortAsACallToo) {
   ASSERT_NE(finding, nullptr);
   EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 3.2e6, 0.2e6);
   EXPECT_THAT(finding->title, testing::HasSubstr("train.py:57 in flush"));
-  EXPECT_EQ(find(analysis, FindingId::HostWork), nullptr) << "what calling operators takes is no fault";
+  EXPECT_EQ(find(analysis, FindingId::HostWork), nullptr)
+      << "what calling operators takes is no fault";
 }
 
 TEST(HostNotRunningFinding, AThreadThatIsBlockedInTheKernelSleepsToo) {
-  const Analysis analysis = sleepsAndComputes(prof::ThreadState::Blocked, prof::ThreadState::Sleeping);
+  const Analysis analysis =
+      sleepsAndComputes(prof::ThreadState::Blocked, prof::ThreadState::Sleeping);
   ASSERT_NE(find(analysis, FindingId::HostNotRunning), nullptr);
-  EXPECT_NEAR(static_cast<double>(find(analysis, FindingId::HostNotRunning)->costNsPerStep), 6e6, 0.1e6);
+  EXPECT_NEAR(static_cast<double>(find(analysis, FindingId::HostNotRunning)->costNsPerStep), 6e6,
+              0.1e6);
   EXPECT_EQ(find(analysis, FindingId::HostWork), nullptr);
 }
 
 TEST(HostNotRunningFinding, SamplesWithoutStatesLeaveItToTheCounters) {
-  const Analysis analysis = sleepsAndComputes(prof::ThreadState::Unknown, prof::ThreadState::Unknown);
+  const Analysis analysis =
+      sleepsAndComputes(prof::ThreadState::Unknown, prof::ThreadState::Unknown);
   ASSERT_NE(find(analysis, FindingId::HostNotRunning), nullptr);
-  EXPECT_NEAR(static_cast<double>(find(analysis, FindingId::HostNotRunning)->costNsPerStep), 3e6, 0.1e6);
+  EXPECT_NEAR(static_cast<double>(find(analysis, FindingId::HostNotRunning)->costNsPerStep), 3e6,
+              0.1e6);
 }
 
 TEST(HostNotRunningFinding, NamesNoLineWhereTheThreadMostlyRan) {
   const std::string title = titleOfSampled(85);
   EXPECT_THAT(title, testing::HasSubstr("was not running"));
-  EXPECT_THAT(title, testing::Not(testing::HasSubstr("train.py"))) << "the line may be of the 2.5 ms of work";
+  EXPECT_THAT(title, testing::Not(testing::HasSubstr("train.py")))
+      << "the line may be of the 2.5 ms of work";
 }
 
 }  // namespace

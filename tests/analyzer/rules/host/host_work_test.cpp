@@ -8,10 +8,12 @@ namespace lacuna::analyzer {
 namespace {
 
 TEST(HostWorkFinding, LaunchCallsThatTakeLongAreNotWorkOfTheProgram) {
-  const Analysis analysis = analysed(with(kHostBound, [](RunPlan& p) { p.loadsCodeNs = 3'000'000; }));
+  const Analysis analysis =
+      analysed(with(kHostBound, [](RunPlan& p) { p.loadsCodeNs = 3'000'000; }));
   const Finding* finding = find(analysis, FindingId::HostWork);
   ASSERT_NE(finding, nullptr);
-  EXPECT_THAT(finding->title, testing::EndsWith("a step, most of it in launch calls of aten::block"));
+  EXPECT_THAT(finding->title,
+              testing::EndsWith("a step, most of it in launch calls of aten::block"));
   EXPECT_THAT(finding->advice, testing::HasSubstr("a kernel's first launch loads its code"));
 }
 
@@ -23,8 +25,10 @@ TEST(HostWorkFinding, LongWorkOfTheHostBetweenLaunchesIsNotTheLaunches) {
 }
 
 TEST(HostWorkFinding, HostWorkInStepsThatAreNumberedIsOfOneName) {
-  const Analysis analysis = analysed({.hostPauseNs = 3'000'000, .numberedSteps = true, .pauseIsNamed = false});
-  const auto finding = std::ranges::find(analysis.of<Findings>(), FindingId::HostWork, &Finding::id);
+  const Analysis analysis =
+      analysed({.hostPauseNs = 3'000'000, .numberedSteps = true, .pauseIsNamed = false});
+  const auto finding =
+      std::ranges::find(analysis.of<Findings>(), FindingId::HostWork, &Finding::id);
   ASSERT_NE(finding, analysis.of<Findings>().end());
   EXPECT_THAT(finding->title, testing::EndsWith("most of it in step"));
   const auto named = [](const CauseDetail& detail) { return detail.name.starts_with("batch "); };
@@ -32,13 +36,14 @@ TEST(HostWorkFinding, HostWorkInStepsThatAreNumberedIsOfOneName) {
 }
 
 TEST(HostWorkFinding, WhatCallingOperatorsTakesIsNoFault) {
-  // A step of 10 ms calls 100 operators of 60 µs, with 40 µs of the interpreter between; another has the same idle time
-  // in one piece.
+  // A step of 10 ms calls 100 operators of 60 µs, with 40 µs of the interpreter between; another
+  // has the same idle time in one piece.
   CpuTraining calling;
   for (int i = 0; i < 100; ++i) calling.work(i * 100'000, 60'000, "aten::add");
   const Analysis calls = calling.analysed();
   EXPECT_EQ(find(calls, FindingId::HostWork), nullptr);
-  EXPECT_EQ(find(calls, FindingId::LaunchBound), nullptr) << "no operator that the caller executes could begin sooner";
+  EXPECT_EQ(find(calls, FindingId::LaunchBound), nullptr)
+      << "no operator that the caller executes could begin sooner";
   CpuTraining few;
   few.work(0, 6 * CpuTraining::kMs, "aten::add");
   EXPECT_NE(find(few.analysed(), FindingId::HostWork), nullptr);
@@ -67,12 +72,13 @@ TEST(HostWorkFinding, NamesTheLinesOfPythonThatSamplesSaw) {
   const Finding* finding = find(analysis, FindingId::HostWork);
   ASSERT_NE(finding, nullptr);
   EXPECT_THAT(finding->title,
-              testing::StartsWith("the device waits for host work 4.00 ms a step: train.py:42 in metrics "
-                                  "3.00 ms; train.py:57 in log 1.00 ms"));
+              testing::StartsWith("the device waits for host work 4.00 ms a step: train.py:42 in "
+                                  "metrics 3.00 ms; train.py:57 in log 1.00 ms"));
   ASSERT_FALSE(finding->evidence.empty());
   EXPECT_EQ(finding->evidence.front().what, "train.py:42 in metrics");
   EXPECT_EQ(finding->evidence.front().thread, prof::ThreadId(1));
-  EXPECT_EQ(finding->evidence.front().endNs - finding->evidence.front().startNs, 3 * CpuTraining::kMs);
+  EXPECT_EQ(finding->evidence.front().endNs - finding->evidence.front().startNs,
+            3 * CpuTraining::kMs);
 }
 
 TEST(HostWorkFinding, WhatTheFrameworksOwnPythonTakesIsNoWorkOfTheProgram) {
@@ -82,7 +88,8 @@ TEST(HostWorkFinding, WhatTheFrameworksOwnPythonTakesIsNoWorkOfTheProgram) {
     run.work(0, 6 * kMs, "aten::add");
     test::PythonSamples samples(run.out);
     const auto loop = samples.frame("main", "/home/me/train.py", 10);
-    const auto library = samples.frame("step", "/usr/lib/python3/dist-packages/x/y.py", 7, loop, module);
+    const auto library =
+        samples.frame("step", "/usr/lib/python3/dist-packages/x/y.py", 7, loop, module);
     for (int step = 0; step < 12; ++step) {
       samples.during(step * 10 * kMs, (step * 10 + 6) * kMs, loop, kMs);
       samples.during((step * 10 + 6) * kMs, (step + 1) * 10 * kMs, library, kMs);
@@ -95,7 +102,8 @@ TEST(HostWorkFinding, WhatTheFrameworksOwnPythonTakesIsNoWorkOfTheProgram) {
 }
 
 TEST(HostWorkFinding, FewSamplesMeasureNothingButMayRefuteIt) {
-  // The device waits for 4 of the 10 ms of a step. Samples see the program at work then in the last few steps only.
+  // The device waits for 4 of the 10 ms of a step. Samples see the program at work then in the last
+  // few steps only.
   constexpr prof::TimeNs kMs = CpuTraining::kMs;
   const auto costWith = [](int stepsWithWork, prof::TimeNs everyNs) {
     CpuTraining run;
@@ -105,7 +113,8 @@ TEST(HostWorkFinding, FewSamplesMeasureNothingButMayRefuteIt) {
     for (int step = 0; step < 12; ++step) {
       const prof::TimeNs start = step * 10 * kMs;
       samples.during(start, start + 6 * kMs, loop, everyNs);
-      if (step >= 12 - stepsWithWork) samples.during(start + 6 * kMs, start + 10 * kMs, loop, everyNs);
+      if (step >= 12 - stepsWithWork)
+        samples.during(start + 6 * kMs, start + 10 * kMs, loop, everyNs);
     }
     const Analysis analysis = run.analysed();
     const Finding* finding = find(analysis, FindingId::HostWork);
@@ -120,7 +129,8 @@ TEST(HostWorkFinding, WithoutSamplesNamesWhatItNamedBefore) {
   const Analysis analysis = withSampledHostWork(false);
   const Finding* finding = find(analysis, FindingId::HostWork);
   ASSERT_NE(finding, nullptr);
-  EXPECT_THAT(finding->title, testing::StartsWith("the device waits for host work 4.00 ms a step, most of it in"));
+  EXPECT_THAT(finding->title,
+              testing::StartsWith("the device waits for host work 4.00 ms a step, most of it in"));
 }
 
 }  // namespace

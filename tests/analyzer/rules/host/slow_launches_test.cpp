@@ -16,7 +16,8 @@ TEST(SlowLaunchesFinding, IsTheFirstFaultAndHoldsWhatTheCallsTake) {
   const Finding& finding = analysis.of<Findings>().front();
   ASSERT_EQ(finding.id, FindingId::SlowLaunches);
   EXPECT_NEAR(static_cast<double>(finding.accountedNsPerStep), 41 * 120e3, 0.05 * 41 * 120e3);
-  EXPECT_EQ(finding.costNsPerStep, finding.predictedGainNsPerStep) << "a graph spares the operators' work, too";
+  EXPECT_EQ(finding.costNsPerStep, finding.predictedGainNsPerStep)
+      << "a graph spares the operators' work, too";
   EXPECT_EQ(finding.count, 12 * 41U);
   EXPECT_THAT(finding.title, testing::StartsWith("half of the launch calls take 120 µs or more"));
   EXPECT_EQ(finding.knob, "static_graph=on");
@@ -40,20 +41,23 @@ TEST(SlowLaunchesFinding, BeginsAtItsShareOfTheStep) {
 }
 
 TEST(SlowLaunchesFinding, CallsThatTheDevicesWorkHidesCostNothing) {
-  EXPECT_EQ(find(analysed({.operatorNs = 130'000, .kernelNs = 400'000, .launchNs = 120'000}), FindingId::SlowLaunches),
+  EXPECT_EQ(find(analysed({.operatorNs = 130'000, .kernelNs = 400'000, .launchNs = 120'000}),
+                 FindingId::SlowLaunches),
             nullptr);
 }
 
 TEST(SlowLaunchesFinding, AFewSlowCallsAreNoHabit) {
   // The first of a step loads its kernel's code.
-  EXPECT_EQ(find(analysed(with(launching(4'000), [](RunPlan& plan) { plan.loadsCodeNs = 5'000'000; })),
-                 FindingId::SlowLaunches),
-            nullptr);
+  EXPECT_EQ(
+      find(analysed(with(launching(4'000), [](RunPlan& plan) { plan.loadsCodeNs = 5'000'000; })),
+           FindingId::SlowLaunches),
+      nullptr);
 }
 
 TEST(SlowLaunchesFinding, ExplainsWhyTheHostIsSlow) {
-  EXPECT_THAT(faults(launching(120'000)), testing::Not(testing::Contains(testing::AnyOf(
-                                              FindingId::LaunchBound, FindingId::HostWork, FindingId::LateStarts))));
+  EXPECT_THAT(faults(launching(120'000)),
+              testing::Not(testing::Contains(testing::AnyOf(
+                  FindingId::LaunchBound, FindingId::HostWork, FindingId::LateStarts))));
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ TEST(SlowStepsFinding, EvenStepsAreNone) {
 TEST(SlowStepsFinding, AStepInWhichAHostThatRunsAheadIsHeldBackIsNotSlow) {
   Analysis analysis = analysed({.steps = 40});
   ASSERT_GT(analysis.of<LaunchStats>().meanQueueDepth, 41) << "as many launches as a step has";
-  for (std::size_t i = 9; i < analysis.steps.all.size(); i += 10) analysis.steps.all[i].endNs += 20'000'000;
+  for (std::size_t i = 9; i < analysis.steps.all.size(); i += 10)
+    analysis.steps.all[i].endNs += 20'000'000;
   const auto isSlow = [&] {
     const std::vector<Finding> findings = findFindings(analysis, nullptr);
     return std::ranges::find(findings, FindingId::SlowSteps, &Finding::id) != findings.end();
@@ -47,7 +48,8 @@ TEST(SlowStepsFinding, PausesBetweenStepsThatNothingNamesAreLost) {
   const Analysis analysis = training.steps(5).analysed();
   const Finding* finding = find(analysis, FindingId::SlowSteps);
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->title, "4 pauses between steps are longer than usual: 3.20 ms a step on average");
+  EXPECT_EQ(finding->title,
+            "4 pauses between steps are longer than usual: 3.20 ms a step on average");
   EXPECT_EQ(finding->evidence.front().endNs - finding->evidence.front().startNs, 20'000'000);
 }
 

@@ -7,12 +7,15 @@ namespace {
 
 TEST(SyncInStepFinding, AStepOfFewLaunchesMayWaitForItsLoss) {
   // As a captured graph: two launches and a synchronisation a step, and the device is hardly idle.
-  EXPECT_THAT(faults({.steps = 40, .operators = 1, .kernelNs = 9'000'000, .syncEachStep = true}), testing::IsEmpty());
+  EXPECT_THAT(faults({.steps = 40, .operators = 1, .kernelNs = 9'000'000, .syncEachStep = true}),
+              testing::IsEmpty());
 }
 
 TEST(SyncInStepFinding, SmallCopiesOfTheSameNameAreNoneOfTheLargeOnes) {
-  const Analysis both =
-      analysed({.operatorNs = 60'000, .syncEveryOperators = 4, .blockingCopyNs = 600'000, .readsByCopy = true});
+  const Analysis both = analysed({.operatorNs = 60'000,
+                                  .syncEveryOperators = 4,
+                                  .blockingCopyNs = 600'000,
+                                  .readsByCopy = true});
   const Finding* copy = find(both, FindingId::BlockingCopy);
   const Finding* sync = find(both, FindingId::SyncInStep);
   ASSERT_NE(copy, nullptr);
@@ -23,10 +26,11 @@ TEST(SyncInStepFinding, SmallCopiesOfTheSameNameAreNoneOfTheLargeOnes) {
 }
 
 TEST(SyncInStepFinding, ACallersNumberedStepIsOfOneName) {
-  const Analysis analysis =
-      analysed({.operatorNs = 60'000, .syncEveryOperators = 4, .numberedSteps = true, .readsByCopy = true});
+  const Analysis analysis = analysed(
+      {.operatorNs = 60'000, .syncEveryOperators = 4, .numberedSteps = true, .readsByCopy = true});
   ASSERT_NE(find(analysis, FindingId::SyncInStep), nullptr);
-  EXPECT_THAT(find(analysis, FindingId::SyncInStep)->advice, testing::StartsWith("avoid cudaMemcpy in step: "));
+  EXPECT_THAT(find(analysis, FindingId::SyncInStep)->advice,
+              testing::StartsWith("avoid cudaMemcpy in step: "));
 }
 
 }  // namespace

@@ -6,9 +6,10 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// A training on a machine of two cores whose team has `more` threads besides the one that trains; each runs and waits
-/// for so much of the time.
-Analysis withTeam(std::uint32_t more, double ranPercent, double waitedPercent, const char* category = "") {
+/// A training on a machine of two cores whose team has `more` threads besides the one that trains;
+/// each runs and waits for so much of the time.
+Analysis withTeam(std::uint32_t more, double ranPercent, double waitedPercent,
+                  const char* category = "") {
   CpuTraining training(60);
   training.work(0, 8 * CpuTraining::kMs, "aten::linear").ran(ranPercent, waitedPercent);
   StoreBuilder& out = training.out;
@@ -16,8 +17,11 @@ Analysis withTeam(std::uint32_t more, double ranPercent, double waitedPercent, c
   for (std::uint32_t i = 0; i < more; ++i) {
     const prof::ThreadId thread(10 + i);
     out.append(prof::Thread{.id = thread, .process = prof::ProcessId(1)});
-    out.append(prof::Range{
-        .startNs = 0, .durNs = 5, .thread = thread, .category = out.intern(category), .name = out.intern("fetch")});
+    out.append(prof::Range{.startNs = 0,
+                           .durNs = 5,
+                           .thread = thread,
+                           .category = out.intern(category),
+                           .name = out.intern("fetch")});
     training.ran(ranPercent, waitedPercent, thread);
   }
   return training.analysed();
@@ -27,7 +31,8 @@ TEST(TooManyThreadsFinding, ATeamLargerThanTheMachineIsFound) {
   const Analysis analysis = withTeam(7, 20, 30);
   const Finding* finding = find(analysis, FindingId::TooManyThreads);
   ASSERT_NE(finding, nullptr);
-  EXPECT_THAT(finding->title, testing::HasSubstr("8 threads of the program want 2 cores, and 2.0 of them wait"));
+  EXPECT_THAT(finding->title,
+              testing::HasSubstr("8 threads of the program want 2 cores, and 2.0 of them wait"));
   EXPECT_THAT(finding->advice, testing::HasSubstr("torch.set_num_threads(2)"));
   EXPECT_FALSE(finding->notPredicted.empty());
 }

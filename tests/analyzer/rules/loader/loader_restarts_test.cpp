@@ -8,19 +8,22 @@ namespace lacuna::analyzer {
 namespace {
 
 TEST(LoaderRestartsFinding, TellOfWorkersThatAreStartedAnew) {
-  const RunPlan plan{.steps = 60, .batchNs = 500'000, .workers = 2, .stepsPerEpoch = 20, .restartNs = 80'000'000};
+  const RunPlan plan{
+      .steps = 60, .batchNs = 500'000, .workers = 2, .stepsPerEpoch = 20, .restartNs = 80'000'000};
   const Analysis analysis = analysed(plan);
   EXPECT_EQ(analysis.of<LoaderStats>().workers, 2U);
   const Finding* finding = find(analysis, FindingId::LoaderRestarts);
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(analysis.of<Findings>().front().id, FindingId::LoaderRestarts);
   EXPECT_EQ(finding->count, 2U);
-  const auto perStep = static_cast<double>(2 * plan.restartNs) / static_cast<double>(analysis.stepCount());
+  const auto perStep =
+      static_cast<double>(2 * plan.restartNs) / static_cast<double>(analysis.stepCount());
   EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), perStep, 0.05 * perStep);
   EXPECT_EQ(finding->predictedGainNsPerStep, finding->costNsPerStep);
   EXPECT_EQ(finding->gainLowNsPerStep, finding->costNsPerStep);
   EXPECT_EQ(finding->gainHighNsPerStep, finding->costNsPerStep);
-  EXPECT_EQ(find(analysis, FindingId::LoaderWait), nullptr) << "nothing but the restarts makes this run wait";
+  EXPECT_EQ(find(analysis, FindingId::LoaderWait), nullptr)
+      << "nothing but the restarts makes this run wait";
   RunPlan kept = plan;
   kept.stepsPerEpoch = 0;
   const Analysis without = analysed(kept);
@@ -28,7 +31,11 @@ TEST(LoaderRestartsFinding, TellOfWorkersThatAreStartedAnew) {
 }
 
 TEST(LoaderRestartsFinding, KnowHowManyWorkersWouldDoWhereTheyAreStartedAnew) {
-  const RunPlan plan{.steps = 60, .batchNs = 30'000'000, .workers = 2, .stepsPerEpoch = 20, .restartNs = 300'000'000};
+  const RunPlan plan{.steps = 60,
+                     .batchNs = 30'000'000,
+                     .workers = 2,
+                     .stepsPerEpoch = 20,
+                     .restartNs = 300'000'000};
   RunPlan kept = plan;
   kept.stepsPerEpoch = 0;
   const Analysis without = analysed(kept);

@@ -25,8 +25,9 @@ TEST(LoaderWaitFinding, ProposeNoWorkersThatTheReplayCallsSlower) {
         for (const Finding& finding : analysis.of<Findings>()) {
           if (finding.id != FindingId::LoaderWait) continue;
           if (finding.knob.empty()) {
-            EXPECT_THAT(finding.advice,
-                        testing::ContainsRegex("more workers would not help|[0-9]+ workers would gain"));
+            EXPECT_THAT(
+                finding.advice,
+                testing::ContainsRegex("more workers would not help|[0-9]+ workers would gain"));
             ++without;
           } else {
             EXPECT_GT(Simulator::create(analysis)->play(finding.knob).gainNs(), 0) << finding.knob;
@@ -38,12 +39,16 @@ TEST(LoaderWaitFinding, ProposeNoWorkersThatTheReplayCallsSlower) {
   EXPECT_GT(without, 0);
 }
 
-/// Steps of 10 ms, half of each a wait for a batch. `byWorker`: another thread prepares batches all the time.
-Analysis loading(bool byWorker, double trainingRan, double workerRan, double workerWaited, const char* cores = "2") {
+/// Steps of 10 ms, half of each a wait for a batch. `byWorker`: another thread prepares batches all
+/// the time.
+Analysis loading(bool byWorker, double trainingRan, double workerRan, double workerWaited,
+                 const char* cores = "2") {
   CpuTraining training(60);
   StoreBuilder& out = training.out;
   out.append(prof::Environment{.key = out.intern("host.cores"), .value = out.intern(cores)});
-  training.work(0, 5 * kMs, "aten::linear").each(5 * kMs, 5 * kMs, "loader", "wait").ran(trainingRan);
+  training.work(0, 5 * kMs, "aten::linear")
+      .each(5 * kMs, 5 * kMs, "loader", "wait")
+      .ran(trainingRan);
   const prof::ThreadId worker(10);
   out.append(prof::Thread{.id = worker, .process = prof::ProcessId(1)});
   for (int step = 0; step < 60; ++step) {
@@ -66,7 +71,8 @@ TEST(LoaderWaitFinding, WorkersThatRunOrWaitForACoreCompute) {
 
 TEST(LoaderWaitFinding, AConsumerThatNeverSleepsComputesItsBatches) {
   EXPECT_NEAR(loading(false, 100, 0, 0).of<LoaderStats>().cpuShare, 1, 0.02);
-  EXPECT_NEAR(loading(false, 60, 0, 0).of<LoaderStats>().cpuShare, 0.2, 0.03) << "it slept for 4 of the 5 ms";
+  EXPECT_NEAR(loading(false, 60, 0, 0).of<LoaderStats>().cpuShare, 0.2, 0.03)
+      << "it slept for 4 of the 5 ms";
 }
 
 TEST(LoaderWaitFinding, WhereCoresBindCheaperBatchesAreTheFix) {
@@ -86,7 +92,8 @@ TEST(LoaderWaitFinding, AnEvaluationsWaitsArePartOfAnIteration) {
   std::int64_t nowUs = 0;
   const auto batch = [&](std::int64_t waitUs, std::int64_t workUs) {
     trace.range(nowUs, nowUs + waitUs, "wait", "loader");
-    trace.launched(nowUs + waitUs, nowUs + waitUs + 10, nowUs + waitUs + 20, nowUs + waitUs + workUs, "gemm");
+    trace.launched(nowUs + waitUs, nowUs + waitUs + 10, nowUs + waitUs + 20,
+                   nowUs + waitUs + workUs, "gemm");
     nowUs += waitUs + workUs;
   };
   for (int step = 0; step < 25; ++step) {
@@ -100,8 +107,8 @@ TEST(LoaderWaitFinding, AnEvaluationsWaitsArePartOfAnIteration) {
   const Analysis analysis = trace.analysed();
   const Finding* finding = find(analysis, FindingId::LoaderWait);
   ASSERT_NE(finding, nullptr);
-  // 4 ms in each of 25 steps and 4 times 40 ms between them; an iteration is 10 ms and its part of 4 times 50 ms. The
-  // first step is warm-up.
+  // 4 ms in each of 25 steps and 4 times 40 ms between them; an iteration is 10 ms and its part of
+  // 4 times 50 ms. The first step is warm-up.
   EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 10.7e6, 0.3e6);
   EXPECT_NEAR(static_cast<double>(finding->pausesNsPerStep), 6.7e6, 0.3e6);
   EXPECT_NEAR(static_cast<double>(finding->fullStepNs), 18.3e6, 0.5e6);
@@ -148,14 +155,18 @@ TEST(LoaderWaitFinding, BatchesThatAreReadyNeedNoMoreWorkers) {
 }
 
 TEST(LoaderWaitFinding, AWaitInFrontOfTheMarkedStepIsFound) {
-  const Analysis analysis =
-      analysed({.steps = 30, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true, .waitIsMarked = false});
+  const Analysis analysis = analysed({.steps = 30,
+                                      .batchNs = 12'000'000,
+                                      .workers = 0,
+                                      .syncEachStep = true,
+                                      .waitIsMarked = false});
   EXPECT_NEAR(static_cast<double>(analysis.meanStepLedger()[Cause::LoaderWait]), 12e6, 0.02 * 12e6);
   const Finding* finding = find(analysis, FindingId::LoaderWait);
   ASSERT_NE(finding, nullptr);
   EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 12e6, 0.05 * 12e6);
   EXPECT_GT(finding->predictedGainNsPerStep, 10'000'000);
-  EXPECT_THAT(finding->title, testing::HasSubstr("74.2 % of it"));  // of 16 ms, not of the 4 ms that are marked
+  EXPECT_THAT(finding->title,
+              testing::HasSubstr("74.2 % of it"));  // of 16 ms, not of the 4 ms that are marked
   EXPECT_NE(analysis.of<LoaderVerdict>().bound, LoaderBound::None);
   EXPECT_EQ(find(analysis, FindingId::SyncInStep), nullptr);
 }

@@ -52,7 +52,8 @@ TEST(Memories, AMomentBeginsWhereItEnds) {
   EXPECT_EQ(evidence.device, prof::DeviceId(3));
 }
 
-PeakEdit edit(PeakEditKind kind, std::uint32_t device, const char* origin, std::uint64_t peakAfterBytes) {
+PeakEdit edit(PeakEditKind kind, std::uint32_t device, const char* origin,
+              std::uint64_t peakAfterBytes) {
   PeakEdit out;
   out.kind = kind;
   out.device = prof::DeviceId(device);
@@ -77,7 +78,8 @@ TEST(PredictedEdit, IsTheOneThatSavesTheDeviceMost) {
   predictEdit(editedPeaks(), finding, prof::DeviceId(1), 100);
   EXPECT_EQ(finding.gainBasis, GainBasis::Bytes);
   EXPECT_EQ(finding.gainChain.gain.value(), 40);
-  EXPECT_EQ(finding.advice, "need less; most helps to recompute aten::block, which takes 2.00 ms a step");
+  EXPECT_EQ(finding.advice,
+            "need less; most helps to recompute aten::block, which takes 2.00 ms a step");
 }
 
 TEST(PredictedEdit, OfADeviceThatIsNotKnownMayBeAnyOfThem) {
@@ -93,7 +95,8 @@ TEST(PredictedEdit, ThatSavesNothingIsNone) {
     finding.advice = "need less";
     predictEdit(editedPeaks(), finding, prof::DeviceId(1), peak);
     EXPECT_EQ(finding.gainBasis, GainBasis::None) << peak;
-    EXPECT_THAT(finding.notPredicted, testing::StartsWith("nothing that is alive at the peak")) << peak;
+    EXPECT_THAT(finding.notPredicted, testing::StartsWith("nothing that is alive at the peak"))
+        << peak;
     EXPECT_EQ(finding.advice, "need less") << peak;
   }
   Finding unknown;

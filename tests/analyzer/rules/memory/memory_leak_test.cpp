@@ -12,11 +12,13 @@ std::vector<FindingId> faultsOfSteps(const RunPlan& plan, std::uint64_t first, s
 }
 
 TEST(MemoryLeakFinding, GrowingMemoryIsALeakAndNothingElse) {
-  EXPECT_EQ(faults({.steps = 40, .leakBytes = 16 << 20}), std::vector<FindingId>{FindingId::MemoryLeak});
+  EXPECT_EQ(faults({.steps = 40, .leakBytes = 16 << 20}),
+            std::vector<FindingId>{FindingId::MemoryLeak});
 }
 
 TEST(MemoryLeakFinding, ALeakIsFoundInTheStepsThatWereAskedFor) {
-  EXPECT_THAT(faultsOfSteps({.steps = 60, .leakBytes = 16 << 20}, 10, 40), testing::Contains(FindingId::MemoryLeak));
+  EXPECT_THAT(faultsOfSteps({.steps = 60, .leakBytes = 16 << 20}, 10, 40),
+              testing::Contains(FindingId::MemoryLeak));
   EXPECT_THAT(faultsOfSteps({.steps = 60}, 10, 40), testing::IsEmpty());
 }
 

@@ -14,11 +14,13 @@ TEST(MemoryNearlyFullFinding, MemoryThatIsShortIsGainedByTheBestEditOfThePeak) {
   EXPECT_EQ(find(full, FindingId::MemoryNearlyFull)->predictedGainBytes, 40 * kMiB);
   EXPECT_THAT(find(full, FindingId::MemoryNearlyFull)->advice,
               testing::HasSubstr("most helps to recompute aten::block"));
-  // With a tensor of 30 MiB that is there for a moment the peak is 150, which saves less than the 40.
+  // With a tensor of 30 MiB that is there for a moment the peak is 150, which saves less than
+  // the 40.
   const Analysis out = analysed({.largeBytes = 30 * kMiB, .runsOut = true});
   ASSERT_NE(find(out, FindingId::OutOfMemory), nullptr);
   EXPECT_EQ(find(out, FindingId::OutOfMemory)->predictedGainBytes, 40 * kMiB);
-  EXPECT_THAT(find(out, FindingId::OutOfMemory)->advice, testing::HasSubstr("most helps to recompute aten::block"));
+  EXPECT_THAT(find(out, FindingId::OutOfMemory)->advice,
+              testing::HasSubstr("most helps to recompute aten::block"));
   const Analysis larger = analysed({.largeBytes = 50 * kMiB, .runsOut = true});
   EXPECT_EQ(find(larger, FindingId::OutOfMemory)->predictedGainBytes, 50 * kMiB);
 }

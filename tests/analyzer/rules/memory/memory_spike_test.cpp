@@ -38,7 +38,8 @@ TEST(MemorySpikeFinding, ASpikeThatTheDeviceHardlyNoticesIsNone) {
 
 TEST(MemorySpikeFinding, ALargeTensorThatStaysIsNoSpike) {
   const RunPlan plan{.largeBytes = 200 << 20, .keepsLarge = true};
-  EXPECT_EQ(find(analysed(plan), FindingId::MemorySpike), nullptr) << "a batch, alive for all of the step";
+  EXPECT_EQ(find(analysed(plan), FindingId::MemorySpike), nullptr)
+      << "a batch, alive for all of the step";
 }
 
 }  // namespace

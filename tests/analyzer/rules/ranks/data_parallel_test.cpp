@@ -23,8 +23,10 @@ TEST(DataParallelFinding, GainsAtMostWhatCopyingTheModelTakes) {
   EXPECT_NEAR(static_cast<double>(finding->predictedGainNsPerStep), 1e6, 0.05e6);
   EXPECT_GE(finding->costNsPerStep, finding->predictedGainNsPerStep);
   EXPECT_EQ(finding->gainLowNsPerStep, 0);
-  EXPECT_THAT(finding->title, testing::StartsWith("one process drives 2 devices with DataParallel"));
-  EXPECT_THAT(finding->advice, testing::StartsWith("use DistributedDataParallel: one process a device"));
+  EXPECT_THAT(finding->title,
+              testing::StartsWith("one process drives 2 devices with DataParallel"));
+  EXPECT_THAT(finding->advice,
+              testing::StartsWith("use DistributedDataParallel: one process a device"));
   EXPECT_EQ(finding->knob, "") << "only code starts other processes";
 }
 
@@ -53,8 +55,10 @@ Analysis operatorsOfOneProcess(std::initializer_list<const char*> names) {
   builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7});
   builder.append(prof::Thread{.id = prof::ThreadId(1), .process = prof::ProcessId(1)});
   for (const std::uint32_t id : {1U, 2U}) {
-    builder.append(prof::Device{.id = prof::DeviceId(id), .kind = prof::DeviceKind::Cuda, .index = id - 1});
-    builder.append(prof::Queue{.id = prof::QueueId(id), .device = prof::DeviceId(id), .process = prof::ProcessId(1)});
+    builder.append(
+        prof::Device{.id = prof::DeviceId(id), .kind = prof::DeviceKind::Cuda, .index = id - 1});
+    builder.append(prof::Queue{
+        .id = prof::QueueId(id), .device = prof::DeviceId(id), .process = prof::ProcessId(1)});
     builder.append(prof::Kernel{.startNs = 1'000'000,
                                 .durNs = 1'000'000,
                                 .queue = prof::QueueId(id),
@@ -82,9 +86,9 @@ TEST(DataParallelFinding, IsKnownByEachOfTheNamesOfReplication) {
 }
 
 TEST(DataParallelFinding, DistributedDataParallelBroadcastsAtItsStartToo) {
-  EXPECT_EQ(
-      find(operatorsOfOneProcess({"broadcast_coalesced", "DistributedDataParallel.forward"}), FindingId::DataParallel),
-      nullptr);
+  EXPECT_EQ(find(operatorsOfOneProcess({"broadcast_coalesced", "DistributedDataParallel.forward"}),
+                 FindingId::DataParallel),
+            nullptr);
 }
 
 }  // namespace

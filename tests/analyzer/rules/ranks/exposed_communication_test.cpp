@@ -19,24 +19,28 @@ TEST(ExposedCommunicationFinding, IsTheFirstFaultAndCostsWhatTheCollectivesTake)
   EXPECT_LE(finding.predictedGainNsPerStep, finding.costNsPerStep);
   EXPECT_EQ(finding.count, 2 * 12U);
   EXPECT_EQ(finding.knob, "overlap=on");
-  EXPECT_THAT(finding.advice, testing::StartsWith("start collectives as soon as gradients are ready"));
+  EXPECT_THAT(finding.advice,
+              testing::StartsWith("start collectives as soon as gradients are ready"));
   EXPECT_FALSE(finding.evidence.empty());
 }
 
 TEST(ExposedCommunicationFinding, BeginsAtItsShareOfTheStep) {
   const std::int64_t edge = edgeOf(FindingId::ExposedCommunication, reducing, 10'000, 3'000'000);
-  expectBegins(FindingId::ExposedCommunication, "least", partOfStep(analysed(reducing(edge)), edge));
+  expectBegins(FindingId::ExposedCommunication, "least",
+               partOfStep(analysed(reducing(edge)), edge));
 }
 
 TEST(ExposedCommunicationFinding, CommunicationBesideComputeIsNone) {
   // All but 0.1 ms of it runs while the compute queue works.
-  EXPECT_EQ(find(analysed(with(reducing(3'000'000), [](RunPlan& plan) { plan.earlyNs = 2'900'000; })),
-                 FindingId::ExposedCommunication),
-            nullptr);
+  EXPECT_EQ(
+      find(analysed(with(reducing(3'000'000), [](RunPlan& plan) { plan.earlyNs = 2'900'000; })),
+           FindingId::ExposedCommunication),
+      nullptr);
 }
 
 TEST(ExposedCommunicationFinding, TheWaitForALateRankIsThatRanksFault) {
-  const Analysis analysis = analysed(with(reducing(100'000), [](RunPlan& plan) { plan.lateNs = 2'000'000; }));
+  const Analysis analysis =
+      analysed(with(reducing(100'000), [](RunPlan& plan) { plan.lateNs = 2'000'000; }));
   EXPECT_NE(find(analysis, FindingId::LateRank), nullptr);
   EXPECT_EQ(find(analysis, FindingId::ExposedCommunication), nullptr);
 }

@@ -7,7 +7,8 @@ namespace {
 
 TEST(LateRankFinding, ALateRankIsAsLateAsWasPlanted) {
   for (const int ranks : {2, 3, 4}) {
-    const Analysis analysis = analysed({.ranks = ranks, .collectiveNs = 100'000, .lateNs = 2'000'000});
+    const Analysis analysis =
+        analysed({.ranks = ranks, .collectiveNs = 100'000, .lateNs = 2'000'000});
     const auto late = std::ranges::find(analysis.of<Findings>(), FindingId::LateRank, &Finding::id);
     ASSERT_NE(late, analysis.of<Findings>().end()) << ranks;
     ASSERT_FALSE(late->evidence.empty()) << ranks;

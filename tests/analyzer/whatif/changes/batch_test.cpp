@@ -15,14 +15,16 @@ TEST(Batch, ALargerBatchLeavesTheHostsPartAsItIs) {
   EXPECT_NEAR(static_cast<double>(two.predictedNsPerStep), static_cast<double>(two.baseNsPerStep),
               0.01 * static_cast<double>(two.baseNsPerStep));
   // Gaps between kernels stay too.
-  EXPECT_NEAR(static_cast<double>(play(plan, "batch*10").predictedNsPerStep), 201 * 31e3, 0.01 * 201 * 31e3);
+  EXPECT_NEAR(static_cast<double>(play(plan, "batch*10").predictedNsPerStep), 201 * 31e3,
+              0.01 * 201 * 31e3);
 }
 
 TEST(Batch, ANumberOfSamplesIsRefusedWithWhatToDo) {
   for (const char* text : {"batch", "batch=64"}) {
     const auto change = parseChange(text);
     ASSERT_FALSE(change) << text;
-    EXPECT_THAT(change.error().message, testing::StartsWith("'" + std::string(text) + "' cannot be replayed: "));
+    EXPECT_THAT(change.error().message,
+                testing::StartsWith("'" + std::string(text) + "' cannot be replayed: "));
     EXPECT_THAT(change.error().message, testing::HasSubstr("lacuna ")) << text;
   }
 }

@@ -9,7 +9,11 @@ namespace lacuna::analyzer {
 namespace {
 
 TEST(Call, CallsAreChosenByNameAndAWholeNameByQuotes) {
-  const RunPlan plan{.steps = 20, .operators = 10, .kernelNs = 4'000, .batchNs = 1'000, .blockingMemsetNs = 3'000'000};
+  const RunPlan plan{.steps = 20,
+                     .operators = 10,
+                     .kernelNs = 4'000,
+                     .batchNs = 1'000,
+                     .blockingMemsetNs = 3'000'000};
   EXPECT_NEAR(static_cast<double>(play(plan, "call:memset*0").gainNs()), 3e6, 0.05 * 3e6);
   EXPECT_NEAR(static_cast<double>(play(plan, "call:\"cudaMemset\"*0").gainNs()), 3e6, 0.05 * 3e6);
   EXPECT_FALSE(play(plan, "call:\"Memset\"*0").touched);

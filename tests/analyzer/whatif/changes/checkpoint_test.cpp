@@ -14,13 +14,15 @@ namespace {
 TEST(Checkpoint, IsRefusedWithTheSectionThatListsWhatCouldBeRecomputed) {
   const auto change = parseChange("checkpoint=on");
   ASSERT_FALSE(change);
-  EXPECT_THAT(change.error().message, testing::StartsWith("'checkpoint=on' cannot be replayed: which activations"));
+  EXPECT_THAT(change.error().message,
+              testing::StartsWith("'checkpoint=on' cannot be replayed: which activations"));
   EXPECT_THAT(change.error().message, testing::HasSubstr("lacuna report FILE --section memory"));
 }
 
 TEST(Checkpoint, TheReportListsWhatCouldBeRecomputed) {
   const Analysis analysis = analysed({.deviceBytes = 125u << 20});
-  const auto edit = std::ranges::find(analysis.of<PeakEdits>(), PeakEditKind::Recompute, &PeakEdit::kind);
+  const auto edit =
+      std::ranges::find(analysis.of<PeakEdits>(), PeakEditKind::Recompute, &PeakEdit::kind);
   ASSERT_NE(edit, analysis.of<PeakEdits>().end());
   EXPECT_EQ(edit->origin, "aten::block");
   EXPECT_EQ(edit->bytes, 40u << 20) << "ten activations of 4 MiB";

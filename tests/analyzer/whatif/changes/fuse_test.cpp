@@ -8,7 +8,10 @@ namespace lacuna::analyzer {
 namespace {
 
 TEST(Fuse, NeighbouringPointwiseKernelsBecomeOne) {
-  RunPlan plan{.steps = 30, .operators = 40, .kernelNs = 100'000, .kernelName = "vectorized_elementwise_kernel<4>"};
+  RunPlan plan{.steps = 30,
+               .operators = 40,
+               .kernelNs = 100'000,
+               .kernelName = "vectorized_elementwise_kernel<4>"};
   plan.syncEachStep = true;
   const Prediction fused = play(plan, "fuse=on");
   // One kernel and 0.15 of 39 others.

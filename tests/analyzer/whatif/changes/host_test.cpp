@@ -30,7 +30,8 @@ TEST(Host, AQuickerHostGainsTheIdleTimeAndNoMore) {
     const Prediction prediction = simulator->play(change);
     EXPECT_GT(static_cast<double>(prediction.gainNs()), 0.8 * idle) << change;
     EXPECT_LT(static_cast<double>(prediction.gainNs()), 1.03 * idle) << change;
-    EXPECT_LT(static_cast<double>(prediction.baseNsPerStep - prediction.lowNsPerStep), 1.03 * idle) << change;
+    EXPECT_LT(static_cast<double>(prediction.baseNsPerStep - prediction.lowNsPerStep), 1.03 * idle)
+        << change;
     EXPECT_LE(prediction.lowNsPerStep, prediction.predictedNsPerStep) << change;
   }
 }

@@ -32,13 +32,15 @@ TEST(Kernel, KernelsThatTheRunHasNotAreAnErrorThatNamesThoseItHas) {
   ASSERT_TRUE(analysis);
   const auto simulator = Simulator::create(*analysis);
   ASSERT_TRUE(simulator);
-  for (const char* text : {"kernel:BLOCK*kernel*0.5", "kernel*0.5", "host*0.5", "copy*0.5", "sync=off"}) {
+  for (const char* text :
+       {"kernel:BLOCK*kernel*0.5", "kernel*0.5", "host*0.5", "copy*0.5", "sync=off"}) {
     EXPECT_TRUE(simulator->check(*parseChange(text))) << text;
   }
   const auto typo = simulator->check(*parseChange("kernel:blcok*0.5"));
   ASSERT_FALSE(typo);
-  EXPECT_THAT(typo.error().message, testing::AllOf(testing::HasSubstr("'kernel:blcok*0.5'"),
-                                                   testing::HasSubstr("'blcok'"), testing::HasSubstr("block")));
+  EXPECT_THAT(typo.error().message,
+              testing::AllOf(testing::HasSubstr("'kernel:blcok*0.5'"),
+                             testing::HasSubstr("'blcok'"), testing::HasSubstr("block")));
 }
 
 }  // namespace

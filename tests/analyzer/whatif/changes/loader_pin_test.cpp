@@ -8,7 +8,11 @@ namespace lacuna::analyzer {
 namespace {
 
 TEST(LoaderPin, ACopyFromPinnedMemoryTakesHalfAndDoesNotBlockTheHost) {
-  const RunPlan plan{.steps = 30, .operators = 10, .kernelNs = 20'000, .batchNs = 1'000, .pageableCopyNs = 2'000'000};
+  const RunPlan plan{.steps = 30,
+                     .operators = 10,
+                     .kernelNs = 20'000,
+                     .batchNs = 1'000,
+                     .pageableCopyNs = 2'000'000};
   EXPECT_NEAR(gain(plan, "loader.pin=on"), 1e6, 0.2e6);
   EXPECT_EQ(gain({.steps = 30}, "loader.pin=on"), 0) << "no copy is pageable";
 }

@@ -11,16 +11,16 @@ TEST(LoaderWorkers, WorkersTakeTheLoaderOutOfTheStep) {
   const RunPlan slow{.steps = 40, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true};
   RunPlan fixed = slow;
   fixed.workers = 4;
-  EXPECT_NEAR(static_cast<double>(play(slow, "loader.workers=4").predictedNsPerStep), measured(fixed),
-              0.05 * measured(fixed));
+  EXPECT_NEAR(static_cast<double>(play(slow, "loader.workers=4").predictedNsPerStep),
+              measured(fixed), 0.05 * measured(fixed));
 }
 
 TEST(LoaderWorkers, MoreWorkersHelpStarvedOnes) {
   const RunPlan slow{.steps = 40, .batchNs = 16'000'000, .workers = 1};
   RunPlan fixed = slow;
   fixed.workers = 2;
-  EXPECT_NEAR(static_cast<double>(play(slow, "loader.workers=2").predictedNsPerStep), measured(fixed),
-              0.05 * measured(fixed));
+  EXPECT_NEAR(static_cast<double>(play(slow, "loader.workers=2").predictedNsPerStep),
+              measured(fixed), 0.05 * measured(fixed));
 }
 
 TEST(LoaderWorkers, WorkersThatHandOverTogetherCountByWholeRounds) {
@@ -30,8 +30,12 @@ TEST(LoaderWorkers, WorkersThatHandOverTogetherCountByWholeRounds) {
     RunPlan fixed = slow;
     fixed.workers = workers;
     const auto prediction = play(slow, "loader.workers=" + std::to_string(workers));
-    EXPECT_NEAR(static_cast<double>(prediction.predictedNsPerStep), 60e6 / workers, 0.03 * 60e6 / workers) << workers;
-    EXPECT_NEAR(static_cast<double>(prediction.predictedNsPerStep), measured(fixed), 0.05 * measured(fixed)) << workers;
+    EXPECT_NEAR(static_cast<double>(prediction.predictedNsPerStep), 60e6 / workers,
+                0.03 * 60e6 / workers)
+        << workers;
+    EXPECT_NEAR(static_cast<double>(prediction.predictedNsPerStep), measured(fixed),
+                0.05 * measured(fixed))
+        << workers;
   }
 }
 
@@ -55,7 +59,8 @@ TEST(LoaderWorkers, WorkersThatComputeCannotGainBeyondTheCores) {
   const Prediction many = play(slow, "loader.workers=16");
   EXPECT_GE(two.predictedNsPerStep, 12'000'000 / 2);
   EXPECT_GE(many.predictedNsPerStep, 12'000'000 / 2);
-  EXPECT_NEAR(static_cast<double>(many.predictedNsPerStep), static_cast<double>(two.predictedNsPerStep),
+  EXPECT_NEAR(static_cast<double>(many.predictedNsPerStep),
+              static_cast<double>(two.predictedNsPerStep),
               0.1 * static_cast<double>(two.predictedNsPerStep));
   EXPECT_GE(many.highNsPerStep, many.baseNsPerStep);
 }

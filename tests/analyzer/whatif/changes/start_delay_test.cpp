@@ -8,7 +8,11 @@ namespace lacuna::analyzer {
 namespace {
 
 TEST(StartDelay, WorkStartsWithoutTheDelay) {
-  const RunPlan plan{.steps = 30, .operators = 10, .batchNs = 1'000, .syncEachStep = true, .startDelayNs = 1'500'000};
+  const RunPlan plan{.steps = 30,
+                     .operators = 10,
+                     .batchNs = 1'000,
+                     .syncEachStep = true,
+                     .startDelayNs = 1'500'000};
   EXPECT_NEAR(gain(plan, "start-delay*0"), 1.5e6, 0.15e6);
 }
 

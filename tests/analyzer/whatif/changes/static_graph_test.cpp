@@ -36,10 +36,13 @@ TEST(StaticGraph, AGraphOfACpuWorksWhileItIsCalled) {
 }
 
 TEST(StaticGraph, AGraphOfACpuWithAQueueOfItsOwnLeavesTheHostFree) {
-  // As the runtime's operators: handing over takes no time that is recorded, and a thread works them off.
-  const RunPlan plan{.steps = 30, .operators = 200, .kernelNs = 3'000, .cpuDevice = true, .launchNs = 0};
+  // As the runtime's operators: handing over takes no time that is recorded, and a thread works
+  // them off.
+  const RunPlan plan{
+      .steps = 30, .operators = 200, .kernelNs = 3'000, .cpuDevice = true, .launchNs = 0};
   const Prediction prediction = play(plan, "static_graph=on");
-  EXPECT_LT(prediction.predictedNsPerStep, 1.2 * 201 * 3'500) << "as long as the work and the gaps between";
+  EXPECT_LT(prediction.predictedNsPerStep, 1.2 * 201 * 3'500)
+      << "as long as the work and the gaps between";
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace {
 TEST(Workspace, IsRefusedWithARecordingAndTheChangeThatPlaysAKnownSpeedUp) {
   const auto change = parseChange("workspace=4096");
   ASSERT_FALSE(change);
-  EXPECT_THAT(change.error().message, testing::StartsWith("'workspace=4096' cannot be replayed: which algorithms"));
+  EXPECT_THAT(change.error().message,
+              testing::StartsWith("'workspace=4096' cannot be replayed: which algorithms"));
   EXPECT_THAT(change.error().message, testing::HasSubstr("lacuna diff"));
   EXPECT_THAT(change.error().message, testing::HasSubstr("kernel:NAME*FACTOR"));
 }

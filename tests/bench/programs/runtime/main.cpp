@@ -32,14 +32,17 @@ constexpr std::int64_t kEvaluateEvery = 25, kEvaluationBatches = 3, kLogEvery = 
 constexpr std::size_t kBatchesOfASet = 12;  ///< of workers that are started anew
 constexpr std::size_t kMostKeptBytes = std::size_t{6} << 30;
 
-std::unique_ptr<rt::optim::Optimizer> makeOptimizer(const Plan& plan, std::vector<Tensor> parameters) {
+std::unique_ptr<rt::optim::Optimizer> makeOptimizer(const Plan& plan,
+                                                    std::vector<Tensor> parameters) {
   if (plan.optimizer == "adam")
     return std::make_unique<rt::optim::Adam>(std::move(parameters), rt::optim::AdamOptions{});
   if (plan.optimizer == "adamw")
-    return std::make_unique<rt::optim::AdamW>(std::move(parameters), rt::optim::AdamOptions{.weightDecay = 0.01});
+    return std::make_unique<rt::optim::AdamW>(std::move(parameters),
+                                              rt::optim::AdamOptions{.weightDecay = 0.01});
   if (plan.optimizer == "lamb")
     return std::make_unique<rt::optim::Lamb>(std::move(parameters), rt::optim::LambOptions{});
-  return std::make_unique<rt::optim::Sgd>(std::move(parameters), rt::optim::SgdOptions{.rate = 0.01, .momentum = 0.9});
+  return std::make_unique<rt::optim::Sgd>(std::move(parameters),
+                                          rt::optim::SgdOptions{.rate = 0.01, .momentum = 0.9});
 }
 
 /// Where batches come from: a loader, or memory.
@@ -48,7 +51,8 @@ class Source {
   explicit Source(const Plan& plan) : plan_(plan), data_(std::make_shared<drawn::Batches>(plan)) {
     if (plan.loader == "memory") {
       constexpr std::uint64_t kKept = 4;
-      for (std::uint64_t seed = 0; seed < kKept; ++seed) kept_.push_back(data_->make(plan.batch, seed));
+      for (std::uint64_t seed = 0; seed < kKept; ++seed)
+        kept_.push_back(data_->make(plan.batch, seed));
     }
   }
   rt::Batch next() {
@@ -72,7 +76,8 @@ class Source {
       options.prefetch = plan_.prefetch;
       options.kind = plan_.loader == "processes" ? rt::WorkerKind::Process : rt::WorkerKind::Thread;
       options.seed = plan_.seed;
-      const std::size_t batches = plan_.has("workers-restarted") ? kBatchesOfASet : std::size_t{1} << 20;
+      const std::size_t batches =
+          plan_.has("workers-restarted") ? kBatchesOfASet : std::size_t{1} << 20;
       options.examples = options.batch * batches;
       loader_.emplace(data_, options);
     }
@@ -98,7 +103,8 @@ class Training {
     optimizer_->setFused(!plan.has("looped-optimizer"));
     if (plan.has("copies-weights")) {
       const rt::NoGrad noGrad;
-      for (const Tensor& parameter : network_->parameters()) averages_.push_back(parameter.detach().clone());
+      for (const Tensor& parameter : network_->parameters())
+        averages_.push_back(parameter.detach().clone());
     }
     std::string name = (std::filesystem::temp_directory_path() / "drawn.XXXXXX").string();
     folder_ = mkdtemp(name.data()) != nullptr ? name : std::string();
@@ -136,7 +142,8 @@ class Training {
       loss = plan_.has("sample-by-sample") ? oneByOne(inputs, batch[1])
                                            : drawn::lossOf(plan_, *network_, inputs, batch[1]);
       // Looks at the outputs once more, and learns nothing from that.
-      if (plan_.has("double-forward")) watched_ = drawn::lossOf(plan_, *network_, inputs, batch[1]).detach();
+      if (plan_.has("double-forward"))
+        watched_ = drawn::lossOf(plan_, *network_, inputs, batch[1]).detach();
     }
     const bool keeps = plan_.has("keeps-graphs") && rt::memoryStats().active < kMostKeptBytes;
     loss.backward({}, keeps);
@@ -150,8 +157,8 @@ class Training {
     Tensor sum;
     std::int64_t pieces = 0;
     for (std::int64_t at = 0; at + piece <= inputs.size(0); at += piece, ++pieces) {
-      const Tensor part =
-          drawn::lossOf(plan_, *network_, inputs.slice(0, at, at + piece), targets.slice(0, at, at + piece));
+      const Tensor part = drawn::lossOf(plan_, *network_, inputs.slice(0, at, at + piece),
+                                        targets.slice(0, at, at + piece));
       sum = pieces == 0 ? part : sum + part;
     }
     return sum / static_cast<double>(pieces);
@@ -178,7 +185,8 @@ class Training {
   /// Gives everything back to the system, so that the next step has to ask for it again.
   void churn() {
     ++churned_;
-    for (std::int64_t i = 0; i < 8; ++i) (void)rt::sum(rt::full({1 + (churned_ * 7 + i * 13) % 17, 1 << 16}, 1));
+    for (std::int64_t i = 0; i < 8; ++i)
+      (void)rt::sum(rt::full({1 + (churned_ * 7 + i * 13) % 17, 1 << 16}, 1));
     rt::releaseCachedMemory();
   }
 
@@ -190,8 +198,10 @@ class Training {
     if (plan_.has("waits-for-a-lock")) drawn::waitForLock(plan_.faultUs);
     if (plan_.has("waits-for-a-server")) drawn::waitForServer(plan_.faultUs);
     const bool flushes = plan_.has("flushed-log");
-    if (flushes || plan_.has("reads-the-loss") || number % kLogEvery == 0) writeLog(number, loss, flushes);
-    if (plan_.has("checkpoint-each-step") || (plan_.has("checkpoint-now-and-then") && number % plan_.saveEvery == 0))
+    if (flushes || plan_.has("reads-the-loss") || number % kLogEvery == 0)
+      writeLog(number, loss, flushes);
+    if (plan_.has("checkpoint-each-step") ||
+        (plan_.has("checkpoint-now-and-then") && number % plan_.saveEvery == 0))
       save();
   }
 
@@ -247,9 +257,11 @@ void run(const samples::Flags& flags) {
 
 int main(int argc, char** argv) {
   try {
-    samples::Flags flags("Trains a drawn network of the runtime with drawn faults; see runtime_programs.py.");
+    samples::Flags flags(
+        "Trains a drawn network of the runtime with drawn faults; see runtime_programs.py.");
     drawn::addPlanFlags(flags);
-    flags.add("seconds", "3", "how long").add("turns", "", "descriptors that begin a turn and take its result");
+    flags.add("seconds", "3", "how long")
+        .add("turns", "", "descriptors that begin a turn and take its result");
     flags.parse(argc, argv);
     run(flags);
     return 0;

@@ -54,15 +54,18 @@ std::shared_ptr<Sequential> pictureStack(const Plan& plan) {
 std::shared_ptr<Sequential> hourglass(const Plan& plan) {
   auto net = std::make_shared<Sequential>();
   const bool bias = plan.has("useless-bias");
-  net->add<rt::nn::Conv2d>(kColours, plan.width, 4, rt::Conv2dOptions{.stride = 2, .padding = 1}, bias);
+  net->add<rt::nn::Conv2d>(kColours, plan.width, 4, rt::Conv2dOptions{.stride = 2, .padding = 1},
+                           bias);
   net->add<rt::nn::BatchNorm2d>(plan.width);
   net->add<rt::nn::Relu>();
   for (std::int64_t layer = 1; layer < plan.depth; ++layer) {
-    net->add<rt::nn::Conv2d>(plan.width, plan.width, 3, rt::Conv2dOptions{.stride = 1, .padding = 1}, bias);
+    net->add<rt::nn::Conv2d>(plan.width, plan.width, 3,
+                             rt::Conv2dOptions{.stride = 1, .padding = 1}, bias);
     net->add<rt::nn::BatchNorm2d>(plan.width);
     net->add<rt::nn::Relu>();
   }
-  net->add<rt::nn::ConvTranspose2d>(plan.width, kColours, 4, rt::ConvTranspose2dOptions{.stride = 2, .padding = 1});
+  net->add<rt::nn::ConvTranspose2d>(plan.width, kColours, 4,
+                                    rt::ConvTranspose2dOptions{.stride = 2, .padding = 1});
   return net;
 }
 
@@ -72,8 +75,8 @@ class Recommender : public rt::nn::Module {
   explicit Recommender(const Plan& plan) {
     constexpr std::int64_t kFeatures = 16;
     for (std::int64_t table = 0; table < plan.length; ++table) {
-      tables_.push_back(
-          addModule("table" + std::to_string(table), std::make_shared<rt::nn::Embedding>(kRows, kFeatures)));
+      tables_.push_back(addModule("table" + std::to_string(table),
+                                  std::make_shared<rt::nn::Embedding>(kRows, kFeatures)));
     }
     head_ = addModule("head", denseStack(plan, plan.length * kFeatures, kClasses));
   }
@@ -112,7 +115,8 @@ class Reader : public rt::nn::Module {
 };
 
 Shape inputShape(const Plan& plan, std::int64_t count) {
-  if (plan.family == "cnn" || plan.family == "autoencoder") return {count, kColours, plan.side, plan.side};
+  if (plan.family == "cnn" || plan.family == "autoencoder")
+    return {count, kColours, plan.side, plan.side};
   if (plan.family == "rnn") return {count, plan.length, Reader::kFeatures};
   if (plan.family == "transformer" || plan.family == "recommender") return {count, plan.length};
   return {count, plan.width};
@@ -139,7 +143,8 @@ std::shared_ptr<rt::nn::Module> makeNetwork(const Plan& plan) {
   return denseStack(plan, plan.width, kClasses);
 }
 
-Tensor lossOf(const Plan& plan, rt::nn::Module& network, const Tensor& inputs, const Tensor& targets) {
+Tensor lossOf(const Plan& plan, rt::nn::Module& network, const Tensor& inputs,
+              const Tensor& targets) {
   const Tensor out = network(inputs);
   if (plan.family == "autoencoder") return rt::mseLoss(out, inputs);
   if (plan.family != "transformer") return rt::crossEntropy(out, targets);
@@ -150,7 +155,8 @@ rt::Batch Batches::make(std::int64_t count, std::uint64_t seed) const {
   rt::SampleRandom random(seed);
   const bool tokens = takesTokens(plan_);
   const auto most = static_cast<std::uint64_t>(plan_.family == "recommender" ? kRows : kVocabulary);
-  const Tensor inputs = rt::emptyHost(inputShape(plan_, count), tokens ? rt::DType::I64 : rt::DType::F32);
+  const Tensor inputs =
+      rt::emptyHost(inputShape(plan_, count), tokens ? rt::DType::I64 : rt::DType::F32);
   for (std::int64_t i = 0; i < inputs.numel(); ++i) {
     if (tokens) {
       static_cast<std::int64_t*>(inputs.data())[i] = static_cast<std::int64_t>(random.below(most));
@@ -159,10 +165,12 @@ rt::Batch Batches::make(std::int64_t count, std::uint64_t seed) const {
     }
   }
   const bool eachToken = plan_.family == "transformer";
-  const Tensor targets = rt::emptyHost(eachToken ? Shape{count, plan_.length} : Shape{count}, rt::DType::I64);
+  const Tensor targets =
+      rt::emptyHost(eachToken ? Shape{count, plan_.length} : Shape{count}, rt::DType::I64);
   const auto classes = static_cast<std::uint64_t>(eachToken ? kVocabulary : kClasses);
   for (std::int64_t i = 0; i < targets.numel(); ++i)
-    static_cast<std::int64_t*>(targets.data())[i] = static_cast<std::int64_t>(random.below(classes));
+    static_cast<std::int64_t*>(targets.data())[i] =
+        static_cast<std::int64_t>(random.below(classes));
   return {inputs, targets};
 }
 
@@ -172,7 +180,8 @@ rt::Example Batches::get(std::size_t index, rt::WorkerContext& context) const {
   return {batch[0].select(0, 0), batch[1].select(0, 0)};
 }
 
-std::optional<rt::Batch> Batches::getBatch(std::span<const std::size_t> indices, rt::WorkerContext& context) const {
+std::optional<rt::Batch> Batches::getBatch(std::span<const std::size_t> indices,
+                                           rt::WorkerContext& context) const {
   if (plan_.has("slow-storage")) sleepFor(plan_.faultUs);
   {
     const rt::LoaderScope decode = context.stage(rt::LoaderStage::Decode);

@@ -14,7 +14,8 @@ inline constexpr std::int64_t kClasses = 10, kVocabulary = 200, kRows = 2000;
 
 std::shared_ptr<rt::nn::Module> makeNetwork(const Plan& plan);
 /// The loss of a batch that the family of the plan takes.
-rt::Tensor lossOf(const Plan& plan, rt::nn::Module& network, const rt::Tensor& inputs, const rt::Tensor& targets);
+rt::Tensor lossOf(const Plan& plan, rt::nn::Module& network, const rt::Tensor& inputs,
+                  const rt::Tensor& targets);
 
 /// Made-up batches, with what the plan's faults do to their preparation.
 class Batches : public rt::Dataset {

@@ -20,7 +20,8 @@ constexpr Length kWarmUp{1, 10}, kTurn{0.3, 3};
 
 }  // namespace
 
-Turns::Turns(const std::string& turns, double seconds) : began_(std::chrono::steady_clock::now()), seconds_(seconds) {
+Turns::Turns(const std::string& turns, double seconds)
+    : began_(std::chrono::steady_clock::now()), seconds_(seconds) {
   if (turns.empty()) return;
   if (std::sscanf(turns.c_str(), "%d,%d", &wake_, &answer_) != 2)
     samples::usageError("--turns takes two file descriptors, as in 5,6");
@@ -45,7 +46,8 @@ bool Turns::over() {
   const Length least = isWarm_ ? kTurn : kWarmUp;
   if (seconds < least.seconds || iterations_ < least.iterations) return false;
   isWarm_ = true;
-  if (dprintf(answer_, "%lld %lld\n", static_cast<long long>(ns()), static_cast<long long>(iterations_)) < 0)
+  if (dprintf(answer_, "%lld %lld\n", static_cast<long long>(ns()),
+              static_cast<long long>(iterations_)) < 0)
     return true;
   wait();
   return false;

@@ -8,9 +8,9 @@
 
 namespace lacuna::drawn {
 
-/// The time that a program trains: some seconds, or turns beside another program (tests/bench/programs/pairs.py). A
-/// byte from one descriptor begins a turn. The turn's time and iterations go to the other descriptor at its end. The
-/// first turn is warm-up.
+/// The time that a program trains: some seconds, or turns beside another program
+/// (tests/bench/programs/pairs.py). A byte from one descriptor begins a turn. The turn's time and
+/// iterations go to the other descriptor at its end. The first turn is warm-up.
 class Turns {
  public:
   /// `turns`: "WAKE,ANSWER", the two descriptors; empty: `seconds`.

@@ -7,7 +7,8 @@
 /// Work that a program may do besides training, of a length that is chosen.
 namespace lacuna::drawn {
 
-/// Computes checksums for about so long, which was measured once: a busy core does not make the work less.
+/// Computes checksums for about so long, which was measured once: a busy core does not make the
+/// work less.
 void compute(std::int64_t us);
 void sleepFor(std::int64_t us);
 /// Sorts numbers for about so long.

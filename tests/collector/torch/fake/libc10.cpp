@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A stand-in for PyTorch's allocator: asks whether somebody profiles memory, and reports if so, through calls that the
-// dynamic linker binds.
+// A stand-in for PyTorch's allocator: asks whether somebody profiles memory, and reports if so,
+// through calls that the dynamic linker binds.
 #include <cstddef>
 #include <cstdint>
 
@@ -25,7 +25,8 @@ FAKE_API void reportMemoryUsageToProfiler(void*, std::int64_t, std::size_t, std:
 extern "C" {
 FAKE_API void fakeAllocate(std::uint64_t address, std::int64_t bytes) {
   if (!c10::memoryProfilingEnabled()) return;
-  c10::reportMemoryUsageToProfiler(reinterpret_cast<void*>(address), bytes, 0, 0, c10::Device{0, -1});
+  c10::reportMemoryUsageToProfiler(reinterpret_cast<void*>(address), bytes, 0, 0,
+                                   c10::Device{0, -1});
 }
 FAKE_API std::int64_t fakeReports() {
   return c10::reports;

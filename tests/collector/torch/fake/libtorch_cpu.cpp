@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A stand-in for PyTorch's core: observers of operators and the allocator's reports. It has PyTorch's own names and
-// conventions, as far as code that is built without PyTorch's headers can see them.
+// A stand-in for PyTorch's core: observers of operators and the allocator's reports. It has
+// PyTorch's own names and conventions, as far as code that is built without PyTorch's headers can
+// see them.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -16,7 +17,12 @@
 
 namespace at {
 
-enum class RecordScope : std::uint8_t { FUNCTION = 0, BACKWARD_FUNCTION, USER_SCOPE = 7, NUM_SCOPES = 10 };
+enum class RecordScope : std::uint8_t {
+  FUNCTION = 0,
+  BACKWARD_FUNCTION,
+  USER_SCOPE = 7,
+  NUM_SCOPES = 10
+};
 
 struct ObserverContext {
   virtual ~ObserverContext() = default;
@@ -98,8 +104,8 @@ static void makeRecord() {
 }
 
 extern "C" {
-/// A tensor's object: reference counts and others, the number of dimensions, room for sizes and strides, an offset, the
-/// number of values, the type.
+/// A tensor's object: reference counts and others, the number of dimensions, room for sizes and
+/// strides, an offset, the number of values, the type.
 FAKE_API const void* fakeTensor(const std::int64_t* shape, std::size_t dims, std::int64_t type) {
   auto& words = objects.emplace_back();
   words[7] = static_cast<std::int64_t>(dims);
@@ -124,7 +130,8 @@ FAKE_API void fakeInputList(const void* first, const void* second) {
   nextInputs.push_back({reinterpret_cast<std::uint64_t>(words.data()), at::List});
 }
 FAKE_API void fakeBegin(const char* name, int scope, std::int64_t sequence) {
-  const bool asked = std::ranges::any_of(at::callbacks, [](const auto& callback) { return callback.needs_inputs_; });
+  const bool asked = std::ranges::any_of(
+      at::callbacks, [](const auto& callback) { return callback.needs_inputs_; });
   const auto& inputs = *new std::vector(asked ? std::move(nextInputs) : std::vector<at::Value>());
   nextInputs.clear();
   running.push_back(std::make_unique<at::RecordFunction>(name, sequence, inputs));

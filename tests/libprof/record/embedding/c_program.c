@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* A C program that uses all of the C interface, with a library that records before main and one that keeps a recorder
- * of its own. */
+/* A C program that uses all of the C interface, with a library that records before main and one
+ * that keeps a recorder of its own. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -29,7 +29,8 @@ int main(void) {
   const LacunaName domain = lacunaName("c");
   lacunaThreadName(lacunaName("the main thread"));
   lacunaRangePush(lacunaName("outer"));
-  lacunaDomainRangePush(domain, lacunaSite(lacunaName("in a domain"), domain, lacunaName("kind"), 0xff336699u));
+  lacunaDomainRangePush(
+      domain, lacunaSite(lacunaName("in a domain"), domain, lacunaName("kind"), 0xff336699u));
   lacunaDomainRangePop(domain);
   LacunaEvent event = {0};
   event.name = lacunaName("with a payload");

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* c_session FILE: a C program that records itself: two sessions, misuse between them, and a child that must not stop
- * what its parent started. */
+/* c_session FILE: a C program that records itself: two sessions, misuse between them, and a child
+ * that must not stop what its parent started. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -18,7 +18,8 @@ static int complain(const char* what) {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  if (lacunaSessionFlush() != -1 || lacunaSessionStop() != -1) return complain("no session, and no error");
+  if (lacunaSessionFlush() != -1 || lacunaSessionStop() != -1)
+    return complain("no session, and no error");
   if (lacunaSessionStart("", NULL) != -1) return complain("no file, and no error");
   if (lacunaSessionStart("/proc/nowhere/run.lcn", NULL) != -1 ||
       strstr(lacunaSessionError(), "/proc/nowhere") == NULL) {
@@ -26,7 +27,8 @@ int main(int argc, char** argv) {
   }
   const LacunaSessionOptions options = {1 << 20, 8 << 20, 0};
   if (lacunaSessionStart(argv[1], &options) != 0) return complain("start");
-  if (lacunaSessionStart(argv[1], NULL) != -1) return complain("a second session at a time, and no error");
+  if (lacunaSessionStart(argv[1], NULL) != -1)
+    return complain("a second session at a time, and no error");
   lacunaRangePush(lacunaName("in a session"));
   lacunaRangePop();
   if (lacunaSessionFlush() != 0) return complain("flush");

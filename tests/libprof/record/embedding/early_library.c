@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* A shared library that records from its constructor and its destructor: before main and after it. */
+/* A shared library that records from its constructor and its destructor: before main and after it.
+ */
 #include "early_library.h"
 
 #include "lacuna/prof/prof.h"

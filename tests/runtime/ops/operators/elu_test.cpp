@@ -54,7 +54,9 @@ Tensor samples(DType type) {
 }
 
 Tensor gradientOf(const Activation& activation, const Tensor& x, bool recorded) {
-  return grad({activation.function(x)}, {x}, {full({49}, 1.375, {x.dtype()})}, {.createGraph = recorded}).at(0);
+  return grad({activation.function(x)}, {x}, {full({49}, 1.375, {x.dtype()})},
+              {.createGraph = recorded})
+      .at(0);
 }
 
 void expectNear(const Tensor& got, const Tensor& expected, double step, const char* name) {

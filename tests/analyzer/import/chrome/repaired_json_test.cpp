@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST(MendedJson, ReplacesWhatNoParserTakes) {
+TEST(RepairedJson, ReplacesWhatNoParserTakes) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"", ""},
       {"{\"a\":\n\"\xc3\xbc\\n\"}", "{\"a\":\n\"\xc3\xbc\\n\"}"},
@@ -36,7 +36,7 @@ TEST(MendedJson, ReplacesWhatNoParserTakes) {
       {"{\"name\":\"abc, {\"ph\":\"X\"}", "{\"name\":\"abc,\"{\"ph\":\"X\"}"},
       {"{\"name\":\"{\"ph\":\"X\"}", "{\"name\": {\"ph\":\"X\"}"},
       {"\"a {\\\"ph\\\" b\"", "\"a {\\\"ph\\\" b\""}};
-  for (const auto& [given, mended] : cases) EXPECT_EQ(mendedJson(given), mended) << given;
+  for (const auto& [given, repaired] : cases) EXPECT_EQ(repairedJson(given), repaired) << given;
 }
 
 /// The bytes inside the strings of a text whose quotes are sound.
@@ -46,7 +46,8 @@ void expectSound(std::string_view text) {
     const std::size_t length = utf8SequenceLength(text.substr(at));
     ASSERT_NE(length, 0U) << at << " of " << testing::PrintToString(text);
     ASSERT_TRUE(!inString || static_cast<unsigned char>(text[at]) >= 0x20) << at;
-    if (inString && text[at] == '\\' && at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) < 0x80) {
+    if (inString && text[at] == '\\' && at + 1 < text.size() &&
+        static_cast<unsigned char>(text[at + 1]) < 0x80) {
       ++at;
     } else if (text[at] == '"') {
       inString = !inString;
@@ -55,59 +56,62 @@ void expectSound(std::string_view text) {
   }
 }
 
-TEST(MendedJson, OfAnyBytesIsSoundAndAsLong) {
+TEST(RepairedJson, OfAnyBytesIsSoundAndAsLong) {
   constexpr std::string_view kBytes = "\"\"\\a\x01\n\xff\xc3\xbc\xe2\x82\xac\xf0\x9f";
   std::mt19937 random(7);
   for (int round = 0; round < 500; ++round) {
     std::string given;
     for (std::size_t i = random() % 40; i > 0; --i) given += kBytes[random() % kBytes.size()];
-    const std::string mended = mendedJson(given);
-    ASSERT_EQ(mended.size(), given.size());
-    expectSound(mended);
-    ASSERT_EQ(mendedJson(mended), mended) << testing::PrintToString(given);
+    const std::string repaired = repairedJson(given);
+    ASSERT_EQ(repaired.size(), given.size());
+    expectSound(repaired);
+    ASSERT_EQ(repairedJson(repaired), repaired) << testing::PrintToString(given);
   }
 }
 
-TEST(MendedJson, ClosesAStringBehindACompleteCharacter) {
-  expectSound(mendedJson("{\"name\":\"\xc3\xbc{\"ph\":\"X\"}"));
+TEST(RepairedJson, ClosesAStringBehindACompleteCharacter) {
+  expectSound(repairedJson("{\"name\":\"\xc3\xbc{\"ph\":\"X\"}"));
 }
 
-struct MendedWalk {
+struct RepairedWalk {
   JsonWalker::Outcome outcome;
   std::vector<std::string> names;
 };
 
-MendedWalk walkMended(std::string text, std::uint64_t fileOffset) {
+RepairedWalk walkRepaired(std::string text, std::uint64_t fileOffset) {
   const std::size_t size = text.size();
   text.append(JsonWalker::kPadding, ' ');
-  MendedWalk walk;
+  RepairedWalk walk;
   JsonWalker walker;
   walk.outcome = walker.walk(std::string_view(text).substr(0, size), fileOffset,
                              [&](const RawEvent& event) { walk.names.emplace_back(event.name); });
   return walk;
 }
 
-TEST(MendedEvents, AreReadAndNamedByTheirFirstBadByte) {
+TEST(RepairedEvents, AreReadAndNamedByTheirFirstBadByte) {
   const std::string text =
-      "{\"ph\":\"X\",\"name\":\"a\xff\"}, {\"ph\":\"X\",\"name\":\"fine\"}, {\"ph\":\"X\",\"name\":\"c\\\x02\"}]";
-  const MendedWalk walk = walkMended(text, 90);
+      "{\"ph\":\"X\",\"name\":\"a\xff\"}, {\"ph\":\"X\",\"name\":\"fine\"}, "
+      "{\"ph\":\"X\",\"name\":\"c\\\x02\"}]";
+  const RepairedWalk walk = walkRepaired(text, 90);
   EXPECT_THAT(walk.names, ElementsAre(R"("a?")", R"("fine")", R"("c  ")"));
-  EXPECT_EQ(walk.outcome.mendedEvents, 2U);
-  ASSERT_EQ(walk.outcome.mended.size(), 2U);
-  EXPECT_EQ(walk.outcome.mended[0].offset, 90 + text.find('\xff'));
-  EXPECT_EQ(walk.outcome.mended[0].what, "0xff is no UTF-8: its event was read with '?' in its place");
-  EXPECT_EQ(walk.outcome.mended[1].offset, 90 + text.find('\\'));
-  EXPECT_THAT(walk.outcome.mended[1].what, HasSubstr("0x02 is bare inside a string"));
+  EXPECT_EQ(walk.outcome.repairedEvents, 2U);
+  ASSERT_EQ(walk.outcome.repaired.size(), 2U);
+  EXPECT_EQ(walk.outcome.repaired[0].offset, 90 + text.find('\xff'));
+  EXPECT_EQ(walk.outcome.repaired[0].what,
+            "0xff is no UTF-8: its event was read with '?' in its place");
+  EXPECT_EQ(walk.outcome.repaired[1].offset, 90 + text.find('\\'));
+  EXPECT_THAT(walk.outcome.repaired[1].what, HasSubstr("0x02 is bare inside a string"));
   EXPECT_THAT(walk.outcome.problems, IsEmpty());
 }
 
-TEST(MendedEvents, AreAllCountedAndTheFirstAreNamed) {
+TEST(RepairedEvents, AreAllCountedAndTheFirstAreNamed) {
   std::string text;
-  for (int i = 0; i < 10; ++i) text += std::string(i > 0 ? "," : "") + "{\"ph\":\"X\",\"name\":\"\x01\"}";
-  const MendedWalk walk = walkMended(text, 0);
+  for (int i = 0; i < 10; ++i)
+    text += std::string(i > 0 ? "," : "") + "{\"ph\":\"X\",\"name\":\"\x01\"}";
+  const RepairedWalk walk = walkRepaired(text, 0);
   EXPECT_EQ(walk.names.size(), 10U);
-  EXPECT_EQ(walk.outcome.mendedEvents, 10U);
-  EXPECT_EQ(walk.outcome.mended.size(), JsonWalker::kMostNamed);
+  EXPECT_EQ(walk.outcome.repairedEvents, 10U);
+  EXPECT_EQ(walk.outcome.repaired.size(), JsonWalker::kMostNamed);
 }
 
 TEST(EventStart, IsWhereAnObjectWithAKnownKeyFollowsAnother) {
