@@ -20,12 +20,45 @@ sys.dont_write_bytecode = True
 import draw  # noqa: E402
 import pairs  # noqa: E402
 import runtime_programs  # noqa: E402
+import settings  # noqa: E402
 from faults import BY_NAME, CATALOGUE, EXCLUSIVE, go_together  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SEEDS = range(600)
 LACUNA, DRAWN_TRAINING = sys.argv[1:3] if len(sys.argv) > 2 else ("", "")
 del sys.argv[1:]
+
+
+def compared(predicted, low, high, measured, noise=0.0):
+    return settings.Comparison("amp=on", settings.Prediction(predicted, low, high), measured, noise)
+
+
+class Settings(unittest.TestCase):
+    def test_the_noise_of_a_measurement_is_no_fault_of_the_prediction(self):
+        self.assertTrue(compared(0.2, 0.1, 0.3, 0.31, 0.02).is_inside())
+        self.assertFalse(compared(0.2, 0.1, 0.3, 0.31, 0.005).is_inside())
+        self.assertAlmostEqual(compared(0.2, 0.1, 0.3, 0.31, 0.02).error(), 0.11)
+
+    def test_a_sign_is_wrong_beyond_the_noise_where_the_interval_has_one(self):
+        self.assertTrue(compared(0.2, 0.1, 0.3, -0.05, 0.01).has_wrong_sign())
+        self.assertTrue(compared(-0.2, -0.3, -0.1, 0.05, 0.01).has_wrong_sign())
+        self.assertFalse(compared(0.2, 0.1, 0.3, -0.05, 0.06).has_wrong_sign())
+        self.assertFalse(compared(0.2, -0.1, 0.3, -0.05, 0.01).has_wrong_sign())
+
+    def test_turns_end_when_their_noise_is_low_or_they_are_many(self):
+        alike = [[1000, 10], [1002, 10]]
+        restless = [[1000, 10], [3000, 10]]
+        self.assertFalse(settings.is_enough((alike * 2, alike * 2)))
+        self.assertTrue(settings.is_enough((alike * 3, alike * 3)))
+        self.assertFalse(settings.is_enough((restless * 3, alike * 3)))
+        self.assertTrue(settings.is_enough((restless * 12, alike * 12)))
+
+    def test_a_setting_counts_where_the_hook_applied_it(self):
+        for outcome, applied in (("applied", True), ("same", False), ("refused", False)):
+            with tempfile.NamedTemporaryFile("w", delete=False) as report:
+                report.write(f"7\tamp=on\t{outcome}\t1\tmodule\t-\ttrain.py:1\t\n")
+            self.assertEqual(settings.was_applied(report.name), applied)
+        self.assertFalse(settings.was_applied("/nonexistent/report"))
 
 
 class Plans(unittest.TestCase):
@@ -161,7 +194,7 @@ finally:
             self.assertTrue(os.path.exists(kept))
 
     def test_a_training_that_fails_ends_the_comparison(self):
-        with self.assertRaisesRegex(SystemExit, "a training failed"), contextlib.redirect_stderr(io.StringIO()):
+        with self.assertRaisesRegex(pairs.TrainingFailed, "a training failed"), contextlib.redirect_stderr(io.StringIO()):
             pairs.compare(self.sleeping(0.002), lambda *_: 1 / 0)
 
 

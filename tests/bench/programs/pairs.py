@@ -18,12 +18,16 @@ ROUNDS = 16
 END_S = 60  # for a command; a recorder has a file to write
 
 
+class TrainingFailed(Exception):
+    """A training ended before its turns did."""
+
+
 class Turns:
     """In the training process: ends each turn behind an iteration, with the sum of its iterations, and waits for the
-    next one. The first turn is warm-up."""
+    next one. The first turn is warm-up, of so many iterations at least."""
 
-    def __init__(self, answer, wake):
-        self.answer, self.wake = answer, wake
+    def __init__(self, answer, wake, warm_up=WARM_UP_ITERATIONS):
+        self.answer, self.wake, self.warm_up = answer, wake, warm_up
         self.warm = False
         self.wait()
 
@@ -37,7 +41,7 @@ class Turns:
         """Called behind each iteration; the parent ends the process."""
         self.iterations += 1
         ns = time.monotonic_ns() - self.began_ns
-        seconds, iterations = (TURN_S, TURN_ITERATIONS) if self.warm else (WARM_UP_S, WARM_UP_ITERATIONS)
+        seconds, iterations = (TURN_S, TURN_ITERATIONS) if self.warm else (WARM_UP_S, self.warm_up)
         if ns >= seconds * 1e9 and self.iterations >= iterations:
             self.warm = True
             os.write(self.answer, f"{ns} {self.iterations}\n".encode())
@@ -81,7 +85,7 @@ class Side:
         os.write(self.wake, b"g")
         answer = self.answers.readline().split()
         if not answer:
-            sys.exit("a training failed")
+            raise TrainingFailed("a training failed")
         os.killpg(self.pid, signal.SIGSTOP)
         return int(answer[0]), int(answer[1])
 

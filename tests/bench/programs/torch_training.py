@@ -17,6 +17,7 @@ import copy
 import gc
 import hashlib
 import json
+import math
 import os
 import socket
 import sys
@@ -333,6 +334,15 @@ def compare():
         print(json.dumps(pairs.compare(side(planned(int(seed), "")), side(planned(int(seed), without)))), flush=True)
 
 
+def train_in_turns(plan, descriptors, epochs):
+    import pairs
+
+    wake, answer = map(int, descriptors.split(","))
+    with tempfile.TemporaryDirectory() as folder:
+        warm_up = pairs.WARM_UP_ITERATIONS + epochs * math.ceil(plan["samples"] / plan["network"]["batch"])
+        Training(plan, folder).run(pairs.Turns(answer, wake, warm_up).over)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int)
@@ -340,11 +350,15 @@ def main():
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--print", action="store_true")
     parser.add_argument("--compare", action="store_true")
+    parser.add_argument("--turns", default="", help="train in turns with another program, by these two descriptors")
+    parser.add_argument("--warm-up-epochs", type=int, default=0, help="with --turns: epochs before those that count")
     options = parser.parse_args()
     if options.compare:
         compare()
     elif options.print:
         print(json.dumps(planned(options.seed, options.without)))
+    elif options.turns:
+        train_in_turns(planned(options.seed, options.without), options.turns, options.warm_up_epochs)
     else:
         train(planned(options.seed, options.without), options.seconds)
 
