@@ -144,8 +144,7 @@ class Walk {
       node = waited;
       return true;
     }
-    if (at.kind == HostItemKind::LoaderWait)
-      to(std::min(now, before + at.gapNs), &StepPath::loaderNs, now);
+    if (isOfLoader(at.kind)) to(std::min(now, before + at.gapNs), &StepPath::loaderNs, now);
     to(std::min(now, before), &StepPath::hostNs, now);
     if (item == 0) return false;
     --item;

@@ -3,6 +3,8 @@
 #include "whatif/model.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 
@@ -219,14 +221,21 @@ void Builder::collectRepeats(Simulator::Model& model) const {
 }
 
 void Builder::collectItems() {
+  std::array<prof::StringId, kLoaderChanges.size()> workerChanges;
+  std::ranges::transform(kLoaderChanges, workerChanges.begin(),
+                         [&](std::string_view name) { return analysis_.store->find(name); });
   for (const HostSpan& span : timeline_.host) {
     const bool waits = span.activity == Activity::Sync || span.activity == Activity::LoaderWait;
     if (!waits || span.startNs < window_.startNs || span.startNs >= window_.endNs) continue;
     if (!launches_.isLaunching(span.thread) && span.thread != analysis_.steps.thread) continue;
     if (launches_.processOf(span.thread) != process_) continue;
-    items_.push_back(
-        {&span, span.activity == Activity::Sync ? HostItemKind::Sync : HostItemKind::LoaderWait,
-         kNowhere});
+    const bool isChange = span.activity == Activity::LoaderWait &&
+                          std::ranges::find(workerChanges, span.name) != workerChanges.end();
+    items_.push_back({&span,
+                      isChange                          ? HostItemKind::WorkerChange
+                      : span.activity == Activity::Sync ? HostItemKind::Sync
+                                                        : HostItemKind::LoaderWait,
+                      kNowhere});
   }
   for (std::size_t i = 0; i < work_.size(); ++i)
     items_.push_back({work_[i].launch, HostItemKind::Launch, i});

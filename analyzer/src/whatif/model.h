@@ -48,7 +48,17 @@ struct DeviceNode {
   bool operator==(const DeviceNode&) const = default;
 };
 
-enum class HostItemKind : std::uint8_t { Launch, Sync, LoaderWait };
+enum class HostItemKind : std::uint8_t {
+  Launch,
+  Sync,
+  LoaderWait,
+  WorkerChange,  ///< the loader starts or stops its workers, as many as it has
+};
+
+/// A name in a call list would be the loader's, which has settings of its own.
+[[nodiscard]] constexpr bool isOfLoader(HostItemKind kind) {
+  return kind == HostItemKind::LoaderWait || kind == HostItemKind::WorkerChange;
+}
 
 /// Steps in a row whose mean length counts: long enough for work that one step leaves to the next,
 /// short enough that a short run has several.

@@ -50,7 +50,7 @@ std::string costliestKernels(const Simulator::Model& model) {
 std::string frequentCalls(const Simulator::Model& model) {
   std::map<prof::StringId, std::size_t> counts;
   for (const HostItem& item : model.items) {
-    if (item.kind != HostItemKind::LoaderWait) ++counts[item.call];
+    if (!isOfLoader(item.kind)) ++counts[item.call];
   }
   for (const DriverPart& part : model.driverParts) ++counts[part.call];
   std::vector<std::pair<std::size_t, std::string_view>> order;

@@ -33,6 +33,14 @@ std::int64_t LoaderLine::take(const HostItem& item, std::int64_t now) {
   return has;
 }
 
+std::int64_t LoaderLine::changeNs(const HostItem& item) const {
+  const std::uint32_t recorded = scenario_.base->loader.workers;
+  if (!scenario_.pipelined && !scenario_.loader.serial) return item.durNs;
+  return recorded == 0
+             ? item.durNs
+             : prof::productOf(item.durNs, std::int64_t{scenario_.loader.workers}) / recorded;
+}
+
 std::int64_t LoaderLine::recorded(const HostItem& item, std::int64_t now) {
   const std::int64_t arrives = now + item.durNs;
   if (item.periodNs == 0 || ready_ == INT64_MIN) return ready_ = arrives;
@@ -83,6 +91,9 @@ void Replay::play(const HostItem& item) {
     if (item.node != kNowhere) host_ = std::max(host_, end_[item.node]);
     prof::addTo(host_, item.durNs);
     add(before, host_, {.kind = DrawnStep::Kind::SyncWait, .name = {}});
+  } else if (item.kind == HostItemKind::WorkerChange) {
+    prof::addTo(host_, loader_.changeNs(item));
+    add(before, host_, {.kind = DrawnStep::Kind::LoaderWait, .name = {}});
   } else {
     host_ = scenario_.loader.serial ? host_ + item.durNs : loader_.take(item, host_);
     add(before, host_, {.kind = DrawnStep::Kind::LoaderWait, .name = {}});

@@ -19,6 +19,8 @@ class LoaderLine {
   explicit LoaderLine(const Scenario& scenario);
   /// When a consumer that comes at `now` has its batch.
   std::int64_t take(const HostItem& item, std::int64_t now);
+  /// The time in which the consumer starts or stops the workers. Each takes as long as another.
+  [[nodiscard]] std::int64_t changeNs(const HostItem& item) const;
 
  private:
   std::int64_t recorded(const HostItem& item, std::int64_t now);

@@ -45,6 +45,15 @@ class Program {
                            .call = {}});
     return *this;
   }
+  /// The loader starts or stops its workers.
+  Program& workerChange(std::int64_t gapNs, std::int64_t durNs) {
+    model.items.push_back({.kind = HostItemKind::WorkerChange,
+                           .step = step_,
+                           .gapNs = gapNs,
+                           .durNs = durNs,
+                           .call = {}});
+    return *this;
+  }
   Program& nextStep() {
     model.steps = ++step_ + 1;
     return *this;
@@ -93,6 +102,25 @@ TEST(Replay, WorkersPrepareNothingOfAnEpochBeforeItBegins) {
   };
   EXPECT_EQ(endOf(false), 6 * 102 + 10) << "each batch is ready when it is asked for";
   EXPECT_EQ(endOf(true), 6 * 162 + 10) << "each epoch's only batch is begun when it is asked for";
+}
+
+TEST(Replay, StartingAndStoppingWorkersTakesItsTimeForEachOfThem) {
+  Program program;
+  for (int epoch = 0; epoch < 3; ++epoch)
+    program.workerChange(0, 40).batch(0, 0).launch(0, 10).workerChange(0, 20).nextStep();
+  program.model.loader = {.workers = 2, .prefetch = 2, .batchNs = 5};
+  EXPECT_EQ(program.totalNs(), 3 * 62) << "as recorded";
+  const auto withWorkers = [&](std::uint32_t workers) {
+    Scenario scenario = program.scenario();
+    scenario.loader.workers = workers;
+    scenario.loader.serial = workers == 0;
+    scenario.pipelined = workers > 0;
+    return Replay(scenario).pass().totalNs;
+  };
+  EXPECT_EQ(withWorkers(2), 3 * 62) << "a batch is prepared sooner than the workers have started";
+  EXPECT_EQ(withWorkers(4), 3 * 122);
+  EXPECT_EQ(withWorkers(1), 3 * 32);
+  EXPECT_EQ(withWorkers(0), 2 + 3 * 10) << "nothing is started";
 }
 
 TEST(Replay, OtherQueuesAreWaitedForWhereTheyWere) {

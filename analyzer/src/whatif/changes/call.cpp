@@ -25,7 +25,7 @@ void scaleCalls(Scenario& scenario, const Change& change, Bound) {
     return bytes <= change.uptoBytes && (change.aboveBytes == 0 || bytes > change.aboveBytes);
   };
   for (HostItem& item : scenario.items) {
-    if (item.kind == HostItemKind::LoaderWait || !named[item.call]) continue;
+    if (isOfLoader(item.kind) || !named[item.call]) continue;
     if (item.kind == HostItemKind::Launch && !moves(item)) continue;
     if (item.kind == HostItemKind::Sync && change.aboveBytes > 0) continue;
     if (change.factor > 0) {

@@ -20,7 +20,8 @@ void scaleCoresTaken(Scenario& scenario, const Change& change, Bound) {
   for (HostItem& item : scenario.items) {
     item.gapNs = scaled(item.gapNs, host);
     item.driverNs = scaled(item.driverNs, host);
-    if (item.kind == HostItemKind::Launch) item.durNs = scaled(item.durNs, host);
+    if (item.kind == HostItemKind::Launch || item.kind == HostItemKind::WorkerChange)
+      item.durNs = scaled(item.durNs, host);
     if (item.kind != HostItemKind::LoaderWait) continue;
     item.durNs = scaled(item.durNs, loader);
     item.periodNs = scaled(item.periodNs, loader);
