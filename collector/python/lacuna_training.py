@@ -191,13 +191,13 @@ def install_checkpoint(torch, emitter, steps):
 
     def syncs(original):
         @functools.wraps(original)
-        def sync(*arguments, **named):
+        def through(*arguments, **named):  # a sample in it counts as the program's call, by this name
             if saved != now():
                 return original(*arguments, **named)
             with Phase(emitter, b"checkpoint sync", "other"):
                 return original(*arguments, **named)
 
-        return sync
+        return through
 
     if hasattr(torch, "save"):
         torch.save = saves(torch.save)

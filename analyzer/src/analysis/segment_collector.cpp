@@ -82,20 +82,23 @@ void SegmentCollector::addHostWork(prof::DeviceId device, const LedgerSegment& s
 }
 
 void SegmentCollector::endHostWork(prof::TimeWindow stretch) {
-  if (stretch.endNs - stretch.startNs < kLongHostWorkNs) return;
+  if (stretch.endNs <= stretch.startNs) return;
+  std::int64_t countedNs = 0;
   const auto& steps = analysis_.steps.all;
   for (std::size_t at = countBy(steps, &Step::endNs, stretch.startNs);
        at < steps.size() && steps[at].startNs < stretch.endNs; ++at) {
     if (!counted_[at]) continue;
-    prof::addTo(longHostWorkNs_, std::min(steps[at].endNs, stretch.endNs) -
-                                     std::max(steps[at].startNs, stretch.startNs));
+    prof::addTo(countedNs, std::min(steps[at].endNs, stretch.endNs) -
+                               std::max(steps[at].startNs, stretch.startNs));
   }
+  if (countedNs > 0) pauses_.add(stretch.endNs - stretch.startNs, countedNs);
 }
 
 void SegmentCollector::finish() {
   for (const auto& [device, stretch] : hostWork_) endHostWork(stretch);
+  analysis_.of<IdleCauses>().longPauseNs = pauses_.longNs();
   analysis_.of<IdleCauses>().longHostWorkNs =
-      longHostWorkNs_ / partsOfMean(analysis_, countedSteps_);
+      pauses_.countedLongNs() / partsOfMean(analysis_, countedSteps_);
   fillDetails();
   analysis_.of<IdleCauses>().stepCalls = ofMeanStep(calls_);
   analysis_.of<IdleCauses>().stepPhases = ofMeanStep(phases_);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/pause_lengths.h"
 #include "lacuna/analyzer/analysis.h"
 
 namespace lacuna::analyzer {
@@ -42,7 +43,7 @@ class SegmentCollector {
   Analysis& analysis_;
   std::vector<bool> counted_;  ///< by position in steps.all: whether the mean step is of it
   std::map<prof::DeviceId, prof::TimeWindow> hostWork_;  ///< the stretch that may go on
-  std::int64_t longHostWorkNs_ = 0;
+  PauseLengths pauses_;
   std::int64_t countedSteps_ = 0;
   Sums details_, calls_, phases_;
 };

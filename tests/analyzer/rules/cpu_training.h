@@ -53,6 +53,12 @@ class CpuTraining {
     }
     return *this;
   }
+  /// Plain steps behind the others.
+  CpuTraining& plainSteps(int steps) {
+    for (int step = steps_; step < steps_ + steps; ++step)
+      range(step * stepNs_, stepNs_, "step", "plain step");
+    return *this;
+  }
   /// The counters of the thread that trains, or of another, ten times a second, in percent.
   CpuTraining& ran(double percent, double waitedPercent = 0, prof::ThreadId thread = kThread) {
     for (const auto& [id, name, value] :

@@ -92,10 +92,6 @@ struct UnknownPlaces {
   std::vector<Library> libraries;  ///< that it was in then, the longest first; empty: no samples
 };
 
-/// An interpreter takes tens of microseconds from one operator to the next, and so long for nothing
-/// but work of its own.
-inline constexpr std::int64_t kLongHostWorkNs = 500'000;
-
 /// Idle time by what is behind it.
 struct IdleCauses {
   std::vector<CauseDetail> details;  ///< costliest first
@@ -104,8 +100,11 @@ struct IdleCauses {
   std::vector<CauseDetail> stepCalls;
   /// The waits in Analysis::meanStepLedger() that lie in a phase with a name, by cause and phase.
   std::vector<CauseDetail> stepPhases;
-  /// The host's work of a mean step in long stretches: kLongHostWorkNs or more between two pieces
-  /// of device work. In shorter ones a program calls its operators.
+  /// A pause between two pieces of device work that is so long is the program's own work. In
+  /// shorter ones it calls its operators: ten such pauses are no longer, and at most half a
+  /// millisecond.
+  std::int64_t longPauseNs = 0;
+  /// The host's work of a mean step in long pauses.
   std::int64_t longHostWorkNs = 0;
   /// The longest few stretches of each cause, longest first.
   std::array<std::vector<DeviceSegment>, kCauseCount> longest;

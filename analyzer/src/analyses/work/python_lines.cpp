@@ -14,6 +14,7 @@
 
 #include "analyses/loader/loader.h"
 #include "analyses/parts.h"
+#include "analyses/work/python_line_sums.h"
 #include "analyses/work/python_places.h"
 #include "analyses/work/side_work.h"
 #include "lacuna/analyzer/analysis.h"
@@ -29,23 +30,6 @@ using prof::TimeWindow;
 
 constexpr std::array<std::string_view, 5> kPhases{"load", "forward", "backward", "evaluation",
                                                   "optimizer"};
-
-/// A sample with what else was recorded at its moment.
-struct Sample {
-  TimeNs timeNs = 0;
-  std::int64_t weightNs = 0;
-  prof::FrameId stack;
-  prof::ThreadState state = prof::ThreadState::Unknown;
-  Activity activity = Activity::None;
-  bool isPreparing = false;  ///< in a stage of the loader
-  prof::StringId phase{};
-  TimeNs phaseStartNs = INT64_MIN;
-  bool isStalled = false;  ///< in a phase that has a finding of its own
-  // The devices have nothing to do from the one to the other; nothing while they work.
-  TimeNs idleFromNs = INT64_MIN, idleToNs = INT64_MAX;
-  bool isDeviceBusy = false;
-};
-using Samples = std::vector<Sample>;  ///< by time
 
 /// The samples of all threads, which the chunks of the trace add to.
 struct Sampling {
@@ -156,141 +140,24 @@ void add(Analysis& analysis, const TraceChunk& chunk) {
     addDevices(chunk.timeline, analysis.steps.process, chunk.window, own->second);
 }
 
-/// Sums by the line, while samples are counted.
-struct Sum {
-  PythonLine line;
-  std::map<std::string, std::int64_t> inside;
-  std::map<prof::StringId, std::int64_t> phases;
-  std::vector<TimeWindow> idle;
-};
-using Key = std::tuple<prof::StringId, prof::StringId, std::uint32_t>;
+/// The steps that count: those behind the warm-up, or the whole window where there are none in
+/// detail.
+struct CountedSteps {
+  std::vector<Step> steps;
+  StepCounts counts;
 
-/// The devices have nothing to do for longer than a call of an operator takes.
-bool isInLongGap(const Sample& sample) {
-  const bool isOpen = sample.idleFromNs == INT64_MIN || sample.idleToNs == INT64_MAX;
-  return isOpen || sample.idleToNs - sample.idleFromNs >= kLongHostWorkNs;
-}
-
-bool isAsleep(const Sample& sample) {
-  return sample.state == prof::ThreadState::Sleeping || sample.state == prof::ThreadState::Blocked;
-}
-
-/// A call of an operator does not sleep, so a gap of any length counts in which the program does.
-/// The framework's own code may wait for its other threads.
-bool naps(const Sample& sample, bool isFrameworks) {
-  return isAsleep(sample) && !isFrameworks && !isInLongGap(sample);
-}
-
-void count(Sum& sum, const Sample& sample, bool isFrameworks, bool isBeside) {
-  PythonLine& line = sum.line;
-  ++line.samples;
-  const std::int64_t ns = sample.weightNs;
-  prof::addTo(line.ns, ns);
-  if (sample.phase) prof::addTo(sum.phases[sample.phase], ns);
-  switch (sample.activity) {
-    case Activity::Launch:
-    case Activity::Operator:
-      prof::addTo(line.operatorsNs, ns);
-      if (!isBeside || sample.isStalled) return;
-      ++line.sideSamples;
-      return prof::addTo(line.sideNs, ns);
-    case Activity::LoaderWait:
-      return prof::addTo(line.loaderNs, ns);
-    case Activity::Driver:
-    case Activity::Sync:
-      return prof::addTo(line.deviceNs, ns);
-    case Activity::None:
-    case Activity::Annotation:
-    case Activity::OffCpu:
-    case Activity::Profiler:
-      prof::addTo(line.hostNs, ns);
-  }
-  const bool isNap = naps(sample, isFrameworks);
-  if (sample.isDeviceBusy || sample.isStalled || !(isNap || isInLongGap(sample))) return;
-  prof::addTo(line.idleNs, ns);
-  if (isNap) prof::addTo(line.napsNs, ns);
-  if (isAsleep(sample)) {
-    prof::addTo(line.asleepNs, ns);
-  } else if (isFrameworks) {
-    prof::addTo(line.frameworkNs, ns);
-  }
-  ++line.idleSamples;
-  const TimeWindow seen{sample.timeNs - ns, sample.timeNs};
-  // A line that sample after sample sees is one stretch.
-  if (!sum.idle.empty() && seen.startNs <= sum.idle.back().endNs) {
-    sum.idle.back().endNs = seen.endNs;
-  } else {
-    sum.idle.push_back(seen);
-  }
-}
-
-template <class Names>
-auto longestOf(const Names& names) {
-  return std::ranges::max_element(names, {}, [](const auto& entry) { return entry.second; });
-}
-
-PythonLine finished(Sum&& sum, const Store& store, std::int64_t parts) {
-  PythonLine line = std::move(sum.line);
-  if (const auto most = longestOf(sum.inside);
-      most != sum.inside.end() && 2 * most->second >= line.ns)
-    line.inside = most->first;
-  if (const auto most = longestOf(sum.phases);
-      most != sum.phases.end() && 2 * most->second >= line.ns)
-    line.phase = store.text(most->first);
-  keepLongest(sum.idle);
-  line.idle = std::move(sum.idle);
-  for (std::int64_t* ns :
-       {&line.ns, &line.operatorsNs, &line.loaderNs, &line.deviceNs, &line.hostNs, &line.idleNs,
-        &line.asleepNs, &line.napsNs, &line.frameworkNs, &line.sideNs}) {
-    *ns /= parts;
-  }
-  return line;
-}
-
-/// The lines of samples, as the mean of so many parts.
-class LineSums {
- public:
-  LineSums(const Store& store, PythonPlaces& places) : store_(store), places_(places) {}
-
-  void take(const Sample& sample, bool ofLoader, bool isBeside = false) {
-    const PythonPlace* place = places_.of(sample.stack, ofLoader);
-    if (place == nullptr) return;
-    Sum& sum = sums_[{place->file, place->function, place->line}];
-    if (sum.line.place.empty()) {
-      sum.line.place = place->place(store_);
-      sum.line.function = store_.text(place->function);
-      sum.line.file = store_.text(place->file);
-      sum.line.line = place->line;
-    }
-    if (!place->inside.empty()) prof::addTo(sum.inside[place->inside], sample.weightNs);
-    count(sum, sample, place->isFrameworks, isBeside);
-    ++samples_;
-  }
-  std::uint64_t samples() const { return samples_; }
-  std::vector<PythonLine> lines(std::int64_t parts) {
-    std::vector<PythonLine> lines;
-    for (auto& [key, sum] : sums_)
-      lines.push_back(finished(std::move(sum), store_, std::max<std::int64_t>(1, parts)));
-    std::ranges::sort(lines, [](const PythonLine& a, const PythonLine& b) {
-      return std::tie(b.ns, a.place, a.function) < std::tie(a.ns, b.place, b.function);
-    });
-    return lines;
-  }
-
- private:
-  const Store& store_;
-  PythonPlaces& places_;
-  std::map<Key, Sum> sums_;
-  std::uint64_t samples_ = 0;
+  const Step* at(TimeNs timeNs) const { return stepAt(steps, timeNs); }
 };
 
-/// The steady steps, or the whole window where there are none.
-std::vector<TimeWindow> countedWindows(const Analysis& analysis) {
-  std::vector<TimeWindow> windows;
-  for (const Step& step : analysis.steps.steadyWithin(analysis.window))
-    windows.push_back({step.startNs, step.endNs});
-  if (windows.empty()) windows.push_back(analysis.window);
-  return windows;
+CountedSteps countedSteps(const Analysis& analysis) {
+  CountedSteps counted{analysis.steps.afterWarmUpWithin(analysis.window), {}};
+  counted.counts.plain = std::ranges::count_if(counted.steps, &Step::isPlain);
+  counted.counts.detailed = std::ssize(counted.steps) - counted.counts.plain;
+  if (counted.counts.detailed > 0) return counted;
+  Step all;
+  all.startNs = analysis.window.startNs;
+  all.endNs = analysis.window.endNs;
+  return {{all}, {1, 0}};
 }
 
 /// Between the devices' first work and the first step.
@@ -351,8 +218,10 @@ prof::Status compute(Analysis& analysis) {
   if (!places) return places.error();
   PythonLines& result = analysis.of<PythonLines>();
   result.thread = threadOf(analysis, sampling);
-  LineSums step(store, *places), before(store, *places), workers(store, *places);
-  const std::vector<TimeWindow> windows = countedWindows(analysis);
+  const std::int64_t longPauseNs = analysis.of<IdleCauses>().longPauseNs;
+  LineSums step(store, *places, longPauseNs), before(store, *places, longPauseNs),
+      workers(store, *places, longPauseNs);
+  const CountedSteps counted = countedSteps(analysis);
   const TimeWindow setUp = setUpOf(analysis);
   SetUpParts parts(store, *places);
   const TimeNs firstStepNs =
@@ -360,12 +229,13 @@ prof::Status compute(Analysis& analysis) {
   for (const auto& [thread, samples] : sampling.threads) {
     if (thread == result.thread) {
       for (const Sample& sample : samples) {
-        const auto window = std::ranges::partition_point(
-            windows, [&](const TimeWindow& one) { return one.endNs <= sample.timeNs; });
-        const bool isInStep = window != windows.end() && window->startNs <= sample.timeNs;
-        if (isInStep)
+        const Step* in = counted.at(sample.timeNs);
+        if (in != nullptr && in->isPlain) {
+          step.takePlain(sample);
+        } else if (in != nullptr) {
           step.take(sample, false, analysis.of<SideWork>().stretches.hold(thread, sample.timeNs));
-        result.statesKnown |= isInStep && sample.state != prof::ThreadState::Unknown;
+        }
+        result.statesKnown |= in != nullptr && sample.state != prof::ThreadState::Unknown;
         if (sample.timeNs >= setUp.startNs && sample.timeNs < setUp.endNs)
           before.take(sample, false);
         if (sample.timeNs < firstStepNs) parts.take(sample);
@@ -376,13 +246,12 @@ prof::Status compute(Analysis& analysis) {
       }
     }
   }
-  result.step =
-      step.lines(analysis.steps.all.empty() ? 1 : static_cast<std::int64_t>(windows.size()));
+  result.step = step.lines(counted.counts);
   const LoaderStats& loader = analysis.of<LoaderStats>();
   const std::uint64_t batches =
       loader.preparedBatches != 0 ? loader.preparedBatches : loader.batches;
-  result.workers = workers.lines(static_cast<std::int64_t>(batches));
-  result.before = before.lines(1);
+  result.workers = workers.lines({static_cast<std::int64_t>(batches), 0});
+  result.before = before.lines({1, 0});
   result.setUp = parts.parts();
   result.samples = step.samples();
   result.workerSamples = workers.samples();

@@ -42,13 +42,12 @@ struct PythonLine {
   std::int64_t loaderNs = 0;     ///< waiting for a batch
   std::int64_t deviceNs = 0;     ///< waiting for a device, or in calls of its driver
   std::int64_t hostNs = 0;  ///< in nothing that is recorded: the program's own work, and its waits
-  /// The part of `hostNs` while the devices had nothing to do, for longer than a call of an
-  /// operator takes or while the program slept, and training did not stop for a phase of
+  /// The part of `hostNs` while the devices had nothing to do, in a long pause
+  /// (IdleCauses::longPauseNs) or while the program slept, and training did not stop for a phase of
   /// kStallPhases.
   std::int64_t idleNs = 0;
   std::int64_t asleepNs = 0;  ///< of `idleNs`, while the thread neither ran nor waited for a core
-  std::int64_t napsNs =
-      0;  ///< of `asleepNs`, in gaps that are no longer than a call of an operator takes
+  std::int64_t napsNs = 0;    ///< of `asleepNs`, in pauses that are not long
   std::int64_t frameworkNs = 0;  ///< of the rest of it, in the framework's own Python code
   std::uint64_t idleSamples = 0;
   std::int64_t sideNs = 0;  ///< of `operatorsNs`, beside the training
@@ -106,7 +105,7 @@ struct PythonLines {
   /// And the time of a step that devices waited while the thread slept in its own lines. Nothing
   /// where samples do not show that, or too few.
   [[nodiscard]] std::optional<std::int64_t> asleepNs() const;
-  /// The part of asleepNs() in gaps that are no longer than a call of an operator takes.
+  /// The part of asleepNs() in pauses that are not long.
   [[nodiscard]] std::int64_t napsNs() const;
 
  private:

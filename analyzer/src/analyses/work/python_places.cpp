@@ -30,6 +30,10 @@ std::string_view lastPart(std::string_view text, char separator) {
   return at == std::string_view::npos ? text : text.substr(at + 1);
 }
 
+/// The hook's functions of this name stand around a function of C. Their time is that of the
+/// program's call.
+constexpr std::string_view kPassesThrough = "through";
+
 /// The hook of `lacuna run` calls the program's functions, and is nothing that the program calls.
 bool isHook(std::string_view file) {
   return file.ends_with(".py") && lastPart(file, '/').starts_with("lacuna_");
@@ -96,7 +100,9 @@ std::vector<const PythonPlaces::Frame*> PythonPlaces::framesOf(prof::FrameId sta
   std::vector<const Frame*> frames;
   for (auto at = frames_.find(stack); at != frames_.end() && frames.size() < kMostDeep;
        at = frames_.find(at->second.parent)) {
-    frames.push_back(&at->second);
+    const bool passes = isHook(store_->text(at->second.file)) &&
+                        lastPart(store_->text(at->second.function), '.') == kPassesThrough;
+    if (!passes) frames.push_back(&at->second);
   }
   return frames;
 }

@@ -9,6 +9,7 @@
 #include "analyses/time/phases.h"
 #include "analyses/work/launches.h"
 #include "analyses/work/python_lines.h"
+#include "analysis/pause_lengths.h"
 #include "lacuna/analyzer/timeline.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
@@ -19,12 +20,17 @@ namespace rules::host_work {
 namespace {
 
 constexpr Threshold kLeast{"least", 0.15, Unit::Share, "Some host work shows in every step."};
-constexpr Threshold kLong{
-    "long", static_cast<double>(kLongHostWorkNs), Unit::Ns,
+constexpr Threshold kLong{"long", static_cast<double>(kLongPauses), Unit::Times,
+                          "A call of an operator takes about as long as another one."};
+constexpr Threshold kLeastPause{
+    "least pause", static_cast<double>(kLeastLongPauseNs), Unit::Ns,
     "An interpreter takes tens of microseconds from one operator to the next: no fault."};
+constexpr Threshold kMostPause{
+    "most pause", static_cast<double>(kMostLongPauseNs), Unit::Ns,
+    "No interpreter takes so long for a call, however few cores it has."};
 constexpr Threshold kLeastOfLong{"least of long", 0.05, Unit::Share,
                                  "Work in one piece can be moved or left out."};
-constexpr std::array kThresholds{kLeast, kLong, kLeastOfLong};
+constexpr std::array kThresholds{kLeast, kLong, kLeastPause, kMostPause, kLeastOfLong};
 
 constexpr Confidence kSure{
     "", 0.6, "The idle time is measured; whether the work can be moved is not in the trace."};
@@ -120,8 +126,9 @@ constinit const FindingRule kHostWorkRule{
     .meaning = "The device waits while the host does work of its own between launches.",
     .when =
         "other host work, without what recording may be of it, ≥ {least} of the step; where the "
-        "calling thread executes operators itself, ≥ {least of long} in stretches of {long} or "
-        "more; without checkpoints, garbage collections, PyTorch's own Python code as far as "
+        "calling thread executes operators itself, ≥ {least of long} in long pauses, which take "
+        "{long} times as long as the usual one or more, and {least pause} to {most pause}; without "
+        "checkpoints, garbage collections, PyTorch's own Python code as far as "
         "samples show it, and the time that the thread slept, as for `host-not-running`; no more "
         "than lines of the program took, where 100 samples or more show them, and only where fewer "
         "samples allow for as much, one standard error included; the advice changes where launch "

@@ -115,6 +115,16 @@ TEST(PythonLines, TheHookIsNothingThatTheProgramCalls) {
   EXPECT_EQ(lines.step[0].inside, "");
 }
 
+TEST(PythonLines, ACallThatPassesThroughTheHookIsTheProgramsOwn) {
+  SampledTraining run;
+  const FrameId flush = run.samples.frame("flush", kTrain, 57, run.loop);
+  const FrameId hook = run.samples.frame("install_checkpoint.<locals>.syncs.<locals>.through",
+                                         "/opt/lacuna/python/lacuna_training.py", 196, flush);
+  const PythonLine line = lineOf(run.at(6 * kMs, 10 * kMs, hook).lines(), "train.py:57");
+  EXPECT_EQ(line.idleNs, 4 * kMs);
+  EXPECT_EQ(line.frameworkNs, 0);
+}
+
 TEST(PythonLines, OurOwnCodeIsNoLineOfTheProgram) {
   SampledTraining run;
   const FrameId ours =
@@ -144,6 +154,44 @@ TEST(PythonLines, ShortPausesBetweenOperatorsAreNoWaitOfTheDevice) {
   const PythonLines lines = run.lines();
   EXPECT_EQ(lineOf(lines, "train.py:42").hostNs, 400'000);
   EXPECT_EQ(lineOf(lines, "train.py:42").idleNs, 0);
+}
+
+TEST(PythonLines, APauseIsLongWhereTheOthersAreShort) {
+  SampledTraining run;
+  for (int i = 0; i < 10; ++i) run.work(6 * kMs + 400'000 + i * 300'000, 290'000, "aten::mul");
+  const FrameId metrics = run.samples.frame("metrics", kTrain, 42, run.loop);
+  for (int step = 0; step < 12; ++step)
+    run.samples.sample(step * 10 * kMs + 6 * kMs + 200'000, metrics, 400'000);
+  EXPECT_EQ(lineOf(run.lines(), "train.py:42").idleNs, 400'000)
+      << "most pauses take 10 µs, this one 400";
+}
+
+/// The same training with 24 plain steps behind it, in which samples see two lines.
+PythonLines linesWithPlainSteps(TimeNs loopNs, TimeNs metricsNs) {
+  SampledTraining run;
+  const FrameId metrics = run.samples.frame("metrics", kTrain, 42, run.loop);
+  run.at(0, 6 * kMs, run.loop).at(6 * kMs, 10 * kMs, metrics);
+  run.plainSteps(24);
+  for (int step = 12; step < 36; ++step) {
+    run.samples.during(step * 10 * kMs, step * 10 * kMs + loopNs, run.loop, kMs / 2);
+    run.samples.during(step * 10 * kMs + loopNs, step * 10 * kMs + loopNs + metricsNs, metrics,
+                       kMs / 2);
+  }
+  return run.lines();
+}
+
+TEST(PythonLines, TakeTheirTimeFromPlainStepsToo) {
+  const PythonLines lines = linesWithPlainSteps(3 * kMs, 7 * kMs);
+  EXPECT_EQ(lineOf(lines, "train.py:10").ns, 4 * kMs) << "a third of the steps 6 ms, the others 3";
+  EXPECT_EQ(lineOf(lines, "train.py:42").ns, 6 * kMs);
+  EXPECT_EQ(lines.samples, 36U * 20);
+}
+
+TEST(PythonLines, DoInPlainStepsAsInThoseInDetail) {
+  const PythonLines lines = linesWithPlainSteps(3 * kMs, 7 * kMs);
+  EXPECT_EQ(lineOf(lines, "train.py:10").operatorsNs, 4 * kMs);
+  EXPECT_EQ(lineOf(lines, "train.py:42").idleNs, 6 * kMs);
+  EXPECT_EQ(lineOf(lines, "train.py:42").idleSamples, 12U * 8 + 24 * 14);
 }
 
 TEST(PythonLines, WhatAPhaseWithAFindingOfItsOwnTakesIsNoWaitForALine) {
