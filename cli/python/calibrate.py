@@ -253,6 +253,16 @@ def write(path, document=None, replace=False):
         sys.exit(f"calibrate: {path} cannot be written: {error.strerror}; name another file with --output")
 
 
+def outcomes_of(path):
+    """What `lacuna tune` measured stays in the file when its factors are measured anew."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            outcomes = json.load(file)["outcomes"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return outcomes if isinstance(outcomes, list) else []
+
+
 def main():
     parser = argparse.ArgumentParser(prog="calibrate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
@@ -281,6 +291,8 @@ def main():
                      "with": f"PyTorch {torch.__version__}"},
         "factors": cases.factors(),
     }
+    if outcomes := outcomes_of(options.output):
+        document["outcomes"] = outcomes
     write(options.output, document, options.force)
     print(f"\n{'knob':10} {'kernels':11} {'durations':>22} {'likely':>7} {'low':>7} {'high':>7}")
     for row in document["factors"]:

@@ -37,11 +37,12 @@ std::string_view colourOf(DiffVerdict verdict) {
   return verdict == DiffVerdict::Same ? s.dim : s.green;
 }
 
-/// "1.20 ms ± 3.4 µs (40 steps)"
-std::string middle(const analyzer::Spread& spread, bool hasSteps) {
+/// "1.21 ms (median of 40 steps 1.20 ms ± 3.4 µs)"
+std::string timeOf(const analyzer::Spread& spread, std::int64_t meanNs, bool hasSteps) {
   if (!hasSteps) return prof::timeText(spread.medianNs) + " (the whole run)";
-  return fmt::format("{} ± {} ({} step{})", prof::timeText(spread.medianNs),
-                     prof::timeText(spread.madNs), spread.steps, spread.steps == 1 ? "" : "s");
+  return fmt::format("{} (median of {} {} ± {})", prof::timeText(meanNs),
+                     prof::countText(spread.steps, "step"), prof::timeText(spread.medianNs),
+                     prof::timeText(spread.madNs));
 }
 
 /// Fewer than two steps on a side show nothing of the noise.
@@ -54,8 +55,8 @@ void printStep(const analyzer::RunDiff& diff) {
   const Style& s = style();
   const Difference& step = diff.step;
   fmt::print("{:<10} {}\n", step.path,
-             fitted(fmt::format("{} → {}", middle(step.before, diff.stepsBefore),
-                                middle(step.after, diff.stepsAfter)),
+             fitted(fmt::format("{} → {}", timeOf(step.before, diff.meanBeforeNs, diff.stepsBefore),
+                                timeOf(step.after, diff.meanAfterNs, diff.stepsAfter)),
                     kIndent));
   const double share = 100.0 * static_cast<double>(step.changeNs) /
                        static_cast<double>(std::max<std::int64_t>(1, step.before.medianNs));
@@ -141,8 +142,10 @@ void printJson(const analyzer::RunDiff& diff, const std::vector<std::string>& no
   const auto per = [](bool steps) { return steps ? "step" : "run"; };
   fmt::print(
       "{{\"schema\": \"lacuna.diff/1\",\n \"before_per\": \"{}\",\n \"after_per\": \"{}\",\n "
-      "\"notes\": [{}],\n \"step\": {},\n \"tree\": [{}]}}\n",
-      per(diff.stepsBefore), per(diff.stepsAfter), noteTexts, toJson(diff.step), tree);
+      "\"before_step_ns\": {},\n \"after_step_ns\": {},\n \"notes\": [{}],\n \"step\": {},\n "
+      "\"tree\": [{}]}}\n",
+      per(diff.stepsBefore), per(diff.stepsAfter), diff.meanBeforeNs, diff.meanAfterNs, noteTexts,
+      toJson(diff.step), tree);
 }
 
 int run(const DiffOptions& options) {

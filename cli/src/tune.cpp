@@ -17,6 +17,7 @@
 #include "commands.h"
 #include "held_interrupts.h"
 #include "lacuna/analyzer/text.h"
+#include "lacuna/analyzer/whatif.h"
 #include "lacuna/collector/options.h"
 #include "lacuna/collector/trial.h"
 #include "lacuna/prof/amounts.h"
@@ -24,6 +25,7 @@
 #include "output.h"
 #include "output_file.h"
 #include "settings.h"
+#include "tune/learned.h"
 #include "tune/page.h"
 #include "tune/price.h"
 #include "tune/tuner.h"
@@ -57,6 +59,7 @@ struct TuneOptions {
   std::string budget{kUsualBudget};
   std::optional<double> steps;
   std::vector<std::string> knobs;
+  std::string calibration;
   Targets outputs;
 };
 
@@ -66,6 +69,7 @@ struct Plan {
   std::uint32_t steps = kUsualSteps;
   bool stepsGiven = false;
   double budgetSeconds = 0;
+  std::string calibration;  ///< that predictions rest on, and that learns; empty: none
   std::vector<OutputFile> outputs;
 };
 
@@ -329,9 +333,42 @@ prof::Status writeFiles(const Plan& plan, const tune::Session& session,
   return {};
 }
 
+/// The calibration that LACUNA_CALIBRATION names is the default. One that does not exist yet is
+/// made at the end.
+prof::Status useCalibration(const std::string& option, Plan& plan) {
+  constexpr const char* kVariable = "LACUNA_CALIBRATION";
+  const char* given = std::getenv(kVariable);
+  plan.calibration = !option.empty() ? option : given != nullptr ? given : "";
+  std::error_code none;
+  if (plan.calibration.empty()) return {};
+  if (!fs::exists(plan.calibration, none)) {
+    unsetenv(kVariable);
+    return {};
+  }
+  if (auto read = analyzer::Calibration::read(plan.calibration); !read) return read.error();
+  setenv(kVariable, plan.calibration.c_str(), 1);
+  return {};
+}
+
+/// Adds what was measured to the calibration.
+prof::Status learn(const Plan& plan, const tune::Result& result) {
+  const auto outcomes = tune::outcomesOf(result);
+  if (plan.calibration.empty() || outcomes.empty()) return {};
+  auto text = analyzer::Calibration::withOutcomes(plan.calibration, outcomes);
+  if (!text) return text.error();
+  auto output = OutputFile::check({plan.calibration, true});
+  if (!output) return output.error();
+  if (auto status = output->writeText(*text); !status) return status;
+  fmt::print(stderr, "lacuna: added {} to {}\n",
+             prof::countText(outcomes.size(), "outcome", "outcomes"), plan.calibration);
+  return {};
+}
+
 int tuneCommand(const TuneOptions& options, std::vector<std::string> left) {
   auto plan = planOf(options, std::move(left));
   if (!plan) return printMisuse(plan.error().message);
+  if (auto status = useCalibration(options.calibration, *plan); !status)
+    return printError(status.error().message);
   Scratch scratch;
   if (scratch.path().empty())
     return printError("no folder can be made for the runs. Let TMPDIR be one with room");
@@ -351,6 +388,7 @@ int tuneCommand(const TuneOptions& options, std::vector<std::string> left) {
   fmt::print("{}", tune::textOf(session, *result));
   if (auto status = writeFiles(*plan, session, *result); !status)
     return printError(status.error().message);
+  if (auto status = learn(*plan, *result); !status) return printError(status.error().message);
   if (result->ending == tune::Ending::Failed) return kError;
   return result->ending == tune::Ending::Interrupted ? kInterrupted : kOk;
 }
@@ -392,6 +430,12 @@ void addTune(CLI::App& app, int& exitCode) {
         }
         return names;
       });
+  command
+      .option("--calibration", options->calibration,
+              "Predict with the factors of this file, and add what was predicted and measured to "
+              "it (default: LACUNA_CALIBRATION)")
+      .typeName("FILE")
+      .notEmpty();
   addTargets(command, options->outputs,
              "Write what was tried too: as a page where OUT ends in .html, else as JSON "
              "(docs/tune.md); may be repeated");

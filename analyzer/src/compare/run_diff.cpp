@@ -309,6 +309,8 @@ prof::Result<RunDiff> diffRuns(const Analysis& before, const Analysis& after) {
   diff.stepsAfter = !after.steps.steadyWithin(after.window).empty();
   diff.step =
       compareSteps(diff.stepsBefore || diff.stepsAfter ? "step" : "run", stepsA, stepsB, floor);
+  if (diff.stepsBefore) diff.meanBeforeNs = before.meanStepNs();
+  if (diff.stepsAfter) diff.meanAfterNs = after.meanStepNs();
   diff.pathsBefore = a.size();
   diff.pathsAfter = b.size();
   // Either may be null.

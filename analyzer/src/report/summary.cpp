@@ -192,7 +192,7 @@ std::string describeSteps(const Analysis& analysis) {
   const bool uneven = 4 * shown.spreadNs() > shown.medianNs() || hostRunsAhead(analysis);
   const std::string each = uneven
                                ? fmt::format("{} on average", prof::timeText(analysis.meanStepNs()))
-                               : fmt::format("{} (± {})", prof::timeText(shown.medianNs()),
+                               : fmt::format("{} (± {})", prof::timeText(analysis.meanStepNs()),
                                              prof::timeText(shown.spreadNs()));
   return fmt::format("{} of {}{}", count, each, pace(analysis));
 }

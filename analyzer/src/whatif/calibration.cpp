@@ -103,6 +103,71 @@ std::string sourceIn(const JsonValue& root, const std::filesystem::path& path) {
   return path.filename().string() + (conditions.empty() ? "" : ": measured on ") + conditions;
 }
 
+/// The outcome, or what is wrong with it.
+prof::Result<Calibration::Outcome> outcomeOf(const JsonValue& json) {
+  const auto knob = textOf(json, "knob");
+  if (!knob || findChangeType(*knob) == nullptr)
+    return prof::Error{"its \"knob\" is none that can be played"};
+  Calibration::Outcome outcome{.knob = std::string(*knob)};
+  for (const auto& [key, value] :
+       {std::pair("predicted", &outcome.predicted), std::pair("measured", &outcome.measured)}) {
+    const auto number = numberOf(json, key);
+    if (!number || *number >= 1)
+      return prof::Error{fmt::format("its \"{}\" is no share of a step, below 1", key)};
+    *value = *number;
+  }
+  return outcome;
+}
+
+/// How far the predicted step was off, as a share of it.
+double missOf(const Calibration::Outcome& outcome) {
+  return (1 - outcome.measured) / (1 - outcome.predicted) - 1;
+}
+
+std::string jsonOf(const Calibration::Outcome& outcome) {
+  return fmt::format(R"({{"knob": "{}", "predicted": {:.4f}, "measured": {:.4f}}})", outcome.knob,
+                     outcome.predicted, outcome.measured);
+}
+
+prof::Error wrong(const std::filesystem::path& path, std::string_view what) {
+  return {fmt::format("{}: {}; `lacuna calibrate` writes such files (docs/calibration.md)",
+                      path.string(), what)};
+}
+
+/// The object in a calibration file that this version reads.
+prof::Result<JsonValue> rootOf(simdjson::dom::parser& parser, const std::filesystem::path& path) {
+  JsonValue root;
+  const auto error = parser.load(path.string()).get(root);
+  if (error == simdjson::IO_ERROR)
+    return prof::Error{fmt::format("{}: cannot be read; is there such a file?", path.string())};
+  if (error != simdjson::SUCCESS)
+    return wrong(path, fmt::format("is no JSON ({})", simdjson::error_message(error)));
+  const auto schema = textOf(root, "schema");
+  if (!schema || !schema->starts_with(kSchemaName)) return wrong(path, "is no calibration");
+  if (*schema == kSchema) return root;
+  return prof::Error{
+      fmt::format("{}: is a calibration of a newer kind ({}) than this Lacuna reads ({})",
+                  path.string(), oneLine(*schema), kSchema)};
+}
+
+/// All items of a list of the file; none where it has no such list.
+template <class Item, class ItemOf>
+prof::Status readList(const JsonValue& root, const std::filesystem::path& path, const char* list,
+                      std::string_view word, const ItemOf& itemOf, std::vector<Item>& into) {
+  const auto value = root[list];
+  if (value.error() == simdjson::NO_SUCH_FIELD) return {};
+  simdjson::dom::array items;
+  if (value.get(items) != simdjson::SUCCESS)
+    return wrong(path, fmt::format("its \"{}\" is no list", list));
+  for (const JsonValue& json : items) {
+    auto item = itemOf(json);
+    if (!item)
+      return wrong(path, fmt::format("{} {}: {}", word, into.size() + 1, item.error().message));
+    into.push_back(*std::move(item));
+  }
+  return {};
+}
+
 /// The nearer of two ranges of durations, on a scale of ratios.
 double distance(const Calibration::Row& row, std::int64_t durNs) {
   const auto ratio = [](std::int64_t a, std::int64_t b) {
@@ -139,35 +204,57 @@ const Calibration& Calibration::builtIn() {
 }
 
 prof::Result<Calibration> Calibration::read(const std::filesystem::path& path) {
-  const auto wrong = [&](std::string_view what) {
-    return prof::Error{fmt::format(
-        "{}: {}; `lacuna calibrate` writes such files (docs/calibration.md)", path.string(), what)};
-  };
   simdjson::dom::parser parser;
-  JsonValue root;
-  const auto error = parser.load(path.string()).get(root);
-  if (error == simdjson::IO_ERROR)
-    return prof::Error{fmt::format("{}: cannot be read; is there such a file?", path.string())};
-  if (error != simdjson::SUCCESS)
-    return wrong(fmt::format("is no JSON ({})", simdjson::error_message(error)));
-  const auto schema = textOf(root, "schema");
-  if (!schema || !schema->starts_with(kSchemaName)) return wrong("is no calibration");
-  if (*schema != kSchema)
-    return prof::Error{
-        fmt::format("{}: is a calibration of a newer kind ({}) than this Lacuna reads ({})",
-                    path.string(), oneLine(*schema), kSchema)};
-  simdjson::dom::array rows;
-  if (root["factors"].get(rows) != simdjson::SUCCESS) return wrong("has no list \"factors\"");
+  const auto root = rootOf(parser, path);
+  if (!root) return root.error();
   Calibration calibration;
-  for (const JsonValue& json : rows) {
-    auto row = rowOf(json);
-    if (!row)
-      return wrong(fmt::format("factor {}: {}", calibration.rows_.size() + 1, row.error().message));
-    calibration.rows_.push_back(*std::move(row));
-  }
-  if (calibration.rows_.empty()) return wrong("has no factors");
-  calibration.source_ = sourceIn(root, path);
+  if (auto status = readList(*root, path, "factors", "factor", rowOf, calibration.rows_); !status)
+    return status.error();
+  if (auto status = readList(*root, path, "outcomes", "outcome", outcomeOf, calibration.outcomes_);
+      !status)
+    return status.error();
+  if (calibration.rows_.empty() && calibration.outcomes_.empty())
+    return wrong(path, "has neither factors nor outcomes");
+  calibration.source_ = sourceIn(*root, path);
+  calibration.outcomesFrom_ = fmt::format(
+      "the usual error, and outcomes that `lacuna tune` measured ({})", path.filename().string());
   return calibration;
+}
+
+KnownError Calibration::knownError(std::string_view knob, KnownError usual) const {
+  double squares = usual.share * usual.share;
+  double count = 1;
+  for (const Outcome& outcome : outcomes_) {
+    if (outcome.knob != knob) continue;
+    squares += missOf(outcome) * missOf(outcome);
+    ++count;
+  }
+  if (count == 1) return usual;
+  return {std::sqrt(squares / count), outcomesFrom_};
+}
+
+prof::Result<std::string> Calibration::withOutcomes(const std::filesystem::path& path,
+                                                    std::span<const Outcome> more) {
+  std::vector<Outcome> outcomes;
+  std::string text = fmt::format("{{\n  \"schema\": \"{}\"", kSchema);
+  std::error_code none;
+  simdjson::dom::parser parser;
+  if (std::filesystem::exists(path, none)) {
+    const auto root = rootOf(parser, path);
+    if (!root) return root.error();
+    if (auto status = readList(*root, path, "outcomes", "outcome", outcomeOf, outcomes); !status)
+      return status.error();
+    for (const auto& [key, value] : simdjson::dom::object(*root)) {
+      if (key != "schema" && key != "outcomes")
+        text += fmt::format(",\n  {}: {}", jsonText(key), simdjson::to_string(value));
+    }
+  }
+  outcomes.insert(outcomes.end(), more.begin(), more.end());
+  const std::size_t first = outcomes.size() - std::min(outcomes.size(), kMostOutcomes);
+  text += ",\n  \"outcomes\": [";
+  for (std::size_t i = first; i < outcomes.size(); ++i)
+    text += fmt::format("{}\n    {}", i == first ? "" : ",", jsonOf(outcomes[i]));
+  return text + "\n  ]\n}\n";
 }
 
 DurationFactor Calibration::factor(std::string_view knob, KernelKind kind,

@@ -281,9 +281,10 @@ class Predicting {
   void noteAssumptions() {
     for (const Change& change : changes_) {
       const ChangeType& type = typeOf(change);
-      if (type.info.error.share > out_.doubt.knownError) {
-        out_.doubt.knownError = type.info.error.share;
-        out_.doubt.knownFrom = type.info.error.from;
+      const KnownError error = model_.factors().knownError(type.info.name, type.info.error);
+      if (error.share > out_.doubt.knownError) {
+        out_.doubt.knownError = error.share;
+        out_.doubt.knownFrom = error.from;
       }
       if (type.note == nullptr) continue;
       if (std::string note = type.note(change, model_); !note.empty())

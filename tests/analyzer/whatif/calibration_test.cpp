@@ -4,13 +4,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/whatif.h"
 #include "support/synthetic_run.h"
+#include "support/temp_dir.h"
 #include "support/temp_file.h"
 
 namespace lacuna::analyzer {
@@ -94,8 +101,16 @@ TEST(Calibration, AFileThatIsNoneSaysWhatIsWrong) {
   EXPECT_THAT(errorOf(R"({"schema": "lacuna.report/1"})"), HasSubstr("is no calibration"));
   EXPECT_THAT(errorOf(R"({"schema": "lacuna.calibration/2", "factors": []})"),
               HasSubstr("of a newer kind"));
-  EXPECT_THAT(errorOf(R"({"schema": "lacuna.calibration/1"})"), HasSubstr("no list \"factors\""));
-  EXPECT_THAT(errorOf(std::string(kHead) + "]}"), HasSubstr("has no factors"));
+  EXPECT_THAT(errorOf(R"({"schema": "lacuna.calibration/1"})"),
+              HasSubstr("has neither factors nor outcomes"));
+  EXPECT_THAT(errorOf(R"({"schema": "lacuna.calibration/1", "factors": 7})"),
+              HasSubstr("its \"factors\" is no list"));
+  EXPECT_THAT(errorOf(R"({"schema": "lacuna.calibration/1", "outcomes": [{"knob": "speed"}]})"),
+              HasSubstr("outcome 1: its \"knob\" is none that can be played"));
+  EXPECT_THAT(errorOf(R"({"schema": "lacuna.calibration/1", "outcomes":
+                      [{"knob": "amp", "predicted": 0.1, "measured": 1}]})"),
+              HasSubstr("outcome 1: its \"measured\" is no share of a step, below 1"));
+  EXPECT_THAT(errorOf(std::string(kHead) + "]}"), HasSubstr("has neither factors nor outcomes"));
   const auto error = [](const std::string& rows) { return errorOf(kHead + rows + "]}"); };
   EXPECT_THAT(
       error("7"),
@@ -110,6 +125,86 @@ TEST(Calibration, AFileThatIsNoneSaysWhatIsWrong) {
   EXPECT_THAT(error(row("amp", "other", 0.2, 0.1, 0.3, R"(, "from_ns": "9")")),
               HasSubstr("no number of nanoseconds"));
   EXPECT_THAT(Calibration::read("/nonexistent.json").error().message, HasSubstr("cannot be read"));
+}
+
+constexpr KnownError kUsual{0.05, "usual"};
+
+TEST(Calibration, OutcomesSetTheKnownErrorOfTheirKnob) {
+  const auto calibration = read(R"({"schema": "lacuna.calibration/1", "outcomes": [
+      {"knob": "loader.workers", "predicted": 0.5, "measured": 0.4},
+      {"knob": "loader.workers", "predicted": 0.5, "measured": 0.6}]})");
+  ASSERT_TRUE(calibration) << calibration.error().message;
+  const KnownError error = calibration->knownError("loader.workers", kUsual);
+  EXPECT_NEAR(error.share, std::sqrt((0.05 * 0.05 + 0.2 * 0.2 + 0.2 * 0.2) / 3), 1e-9)
+      << "a step of 0.5 was predicted, and 0.6 and 0.4 were measured";
+  EXPECT_THAT(std::string(error.from), HasSubstr("`lacuna tune` measured"));
+  EXPECT_EQ(calibration->knownError("zero_grad", kUsual).share, 0.05);
+  EXPECT_EQ(Calibration::builtIn().knownError("loader.workers", kUsual).share, 0.05);
+}
+
+TEST(Calibration, AnIntervalIsAsWideAsOutcomesWereOff) {
+  const RunPlan slow{.steps = 30, .batchNs = 12'000'000, .workers = 1};
+  const auto after = [&](double measured) {
+    auto calibration = read(fmt::format(
+        R"({{"schema": "lacuna.calibration/1", "outcomes": [{{"knob": "loader.workers", "predicted": 0.3, "measured": {}}}]}})",
+        measured));
+    EXPECT_TRUE(calibration);
+    return playWith(std::make_shared<const Calibration>(*calibration), "loader.workers=2", slow)
+        .doubt.knownError;
+  };
+  EXPECT_LT(after(0.3), after(0.25));
+  EXPECT_LT(after(0.25), after(0));
+}
+
+/// The file with these outcomes added: its text.
+std::string withOutcome(const std::string& before, double measured) {
+  const test::TempFile file(".json", before);
+  const Calibration::Outcome outcome{.knob = "amp", .predicted = 0.25, .measured = measured};
+  const auto text = Calibration::withOutcomes(file.path(), std::span(&outcome, 1));
+  EXPECT_TRUE(text) << text.error().message;
+  return *text;
+}
+
+TEST(Calibration, OutcomesAreAddedToWhatTheFileHas) {
+  const std::string once = withOutcome(kHead + row("amp", "matrix", 0.5, 0.4, 0.6) + "]}", 0.125);
+  const std::string twice = withOutcome(once, -0.5);
+  EXPECT_THAT(twice, HasSubstr(R"({"knob": "amp", "predicted": 0.2500, "measured": 0.1250})"));
+  EXPECT_THAT(twice, HasSubstr(R"("measured": -0.5000)"));
+  EXPECT_THAT(twice, HasSubstr("NVIDIA A100"));
+  const auto calibration = read(twice);
+  ASSERT_TRUE(calibration) << calibration.error().message;
+  EXPECT_EQ(calibration->factor("amp", KernelKind::Product, 1).likely, 0.5);
+}
+
+TEST(Calibration, AFileOfOutcomesAloneIsMade) {
+  const test::TempDir folder;
+  const Calibration::Outcome outcome{.knob = "amp", .predicted = 0.2, .measured = 0.1};
+  const auto text = Calibration::withOutcomes(folder.path() / "new.json", std::span(&outcome, 1));
+  ASSERT_TRUE(text) << text.error().message;
+  const auto calibration = read(*text);
+  ASSERT_TRUE(calibration) << calibration.error().message;
+  EXPECT_GT(calibration->knownError("amp", kUsual).share, 0.05);
+}
+
+TEST(Calibration, TheNewestOutcomesStay) {
+  std::vector<Calibration::Outcome> many(Calibration::kMostOutcomes,
+                                         {.knob = "fuse", .predicted = 0, .measured = 0});
+  const test::TempDir folder;
+  const auto first = Calibration::withOutcomes(folder.path() / "new.json", many);
+  ASSERT_TRUE(first);
+  const std::string text = withOutcome(*first, 0.1);
+  const auto count = [&](std::string_view word) {
+    std::size_t times = 0;
+    for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++times;
+    return times;
+  };
+  EXPECT_EQ(count("\"fuse\""), Calibration::kMostOutcomes - 1);
+  EXPECT_EQ(count("\"amp\""), 1U);
+}
+
+TEST(Calibration, OutcomesAreNotWrittenOverAFileThatIsNoCalibration) {
+  const test::TempFile file(".json", "a letter");
+  EXPECT_THAT(Calibration::withOutcomes(file.path(), {}).error().message, HasSubstr("is no JSON"));
 }
 
 TEST(Calibration, APredictionAndItsIntervalAreTheFiles) {

@@ -83,6 +83,8 @@ struct RunDiff {
   bool stepsBefore =
       false;  ///< false: no steady steps, so the whole run is compared as if it were one
   bool stepsAfter = false;
+  /// The mean steps, as reports have them; 0 without steps.
+  std::int64_t meanBeforeNs = 0, meanAfterNs = 0;
   std::vector<Difference>
       tree;  ///< greatest change first; what changed by less than the floor is not listed
   std::size_t pathsBefore = 0;  ///< in the trees, the common ones in both

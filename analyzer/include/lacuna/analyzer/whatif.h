@@ -52,6 +52,12 @@ enum class KernelKind : std::uint8_t { Product, Convolution, Pointwise, Copy, Ot
 /// The kind of a kernel, by its name. Matrix work that is no convolution is a product.
 KernelKind kernelKindOf(std::string_view name);
 
+/// Relative standard deviation of measured step times from predicted ones.
+struct KnownError {
+  double share = 0;
+  std::string_view from;  ///< where it was measured, or why it is assumed
+};
+
 class Calibration {
  public:
   struct Row {
@@ -60,6 +66,12 @@ class Calibration {
     std::int64_t fromNs = 0;        ///< of durations without the knob
     std::int64_t toNs = INT64_MAX;  ///< not included
     DurationFactor factor;
+  };
+  /// A change that was predicted and then made: `lacuna tune` measured it. Shares of a step.
+  struct Outcome {
+    std::string knob;
+    double predicted = 0;
+    double measured = 0;
   };
 
   /// Takes the place of what is not measured.
@@ -76,12 +88,23 @@ class Calibration {
   static bool isFor(std::string_view knob);
   /// Where the factors of a knob come from, in words for people.
   [[nodiscard]] std::string sourceOf(std::string_view knob) const;
+  /// How far predictions of the knob were off: `usual` where no outcome shows it, else of the
+  /// outcomes, among which `usual` counts as one.
+  [[nodiscard]] KnownError knownError(std::string_view knob, KnownError usual) const;
+  /// The text of a calibration file with more outcomes: the newest kMostOutcomes stay. The file
+  /// need not exist.
+  static prof::Result<std::string> withOutcomes(const std::filesystem::path& path,
+                                                std::span<const Outcome> more);
+
+  static constexpr std::size_t kMostOutcomes = 1000;
 
  private:
   [[nodiscard]] bool hasRow(std::string_view knob, KernelKind kind) const;
 
   std::vector<Row> rows_;
-  std::string source_;  ///< empty for the built-in one
+  std::vector<Outcome> outcomes_;
+  std::string source_;        ///< empty for the built-in one
+  std::string outcomesFrom_;  ///< in words
 };
 
 /// The file that the variable LACUNA_CALIBRATION names; null where it is not set.
@@ -96,12 +119,6 @@ enum class ChangeArgument : std::uint8_t { Word, Number, Factor, None };
 /// The need for a pattern of names after a part's name, as in kernel:gelu*0.5.
 enum class ChangeNames : std::uint8_t { None, Optional, Needed };
 enum class ChangeControl : std::uint8_t { None, CheckBox, Slider };
-
-/// Relative standard deviation of measured step times from predicted ones.
-struct KnownError {
-  double share = 0;
-  std::string_view from;  ///< where it was measured, or why it is assumed
-};
 
 /// A knob's value in the run that was recorded.
 struct RecordedNumber {

@@ -106,10 +106,14 @@ Table traceTable(const Analysis& analysis) {
 }
 
 struct Rate {
+  std::int64_t stepNs = 0;
   double samplesPerSecond = 0;
 };
 
 const Column<Rate> kRate[]{
+    {{"step_ns", "", ColumnKind::Time,
+      "the mean steady step, of which costs and gains are parts; 0 without steps"},
+     kValueOf<&Rate::stepNs>},
     {{"samples_per_second", "", ColumnKind::Number,
       "of all processes, from the `batch` that the program announces and the time from one step's "
       "begin to the next one's; 0: not known"},
@@ -167,7 +171,8 @@ const Column<SetFromOutside> kSettings[]{
 };
 
 std::vector<Table> tables(const Analysis& analysis) {
-  const Rate rate{analysis.store == nullptr ? 0 : samplesPerSecond(analysis)};
+  const Rate rate{analysis.steps.all.empty() ? 0 : analysis.meanStepNs(),
+                  analysis.store == nullptr ? 0 : samplesPerSecond(analysis)};
   return {traceTable(analysis),
           placed({}, recordOf("throughput", "how fast the program trains", kRate, rate)),
           costTable(analysis.of<SelfOverhead>()),
