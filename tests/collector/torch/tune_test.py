@@ -67,7 +67,7 @@ class Tune(unittest.TestCase):
         return done
 
     def test_keeps_what_helps_and_rejects_what_hurts(self):
-        done = self.tune("--steps", "10", "--knobs", "loader.workers,optimizer.fused,amp,channels_last", "-o", "out.json", "-o", "out.html")
+        done = self.tune("--steps", "10", "--knobs", "loader.workers,optimizer.fused,amp,channels_last", "-o", "out.json", "-o", "out.html", "--calibration", "machine.json")
         with open(os.path.join(self.folder.name, "out.json"), encoding="utf-8") as file:
             found = json.load(file)
         verdicts = {row["setting"]: row["verdict"] for row in found["tries"]}
@@ -78,12 +78,33 @@ class Tune(unittest.TestCase):
         self.assertGreater(found["gain"]["low"], 0)
         self.assertLess(found["end_ns_per_step"], found["begin_ns_per_step"])
         self.assertEqual((found["schema"], found["ending"]), ("lacuna.tune/1", "nothing left"))
+        self.expect_learned(done, found)
         place = f"train.py:{1 + PROGRAM.split(chr(10)).index('    for batch in DataLoader(Slow(), batches=BATCHES):')}"
         self.assertRegex(found["script"][0], re.escape(place) + r": DataLoader\(…, num_workers=\d+\)")
         self.assertIn(found["script"][0], done.stdout)
         self.assertRegex(done.stderr, r"lacuna: \[\d+:\d\d left\] trying loader\.workers=\d+: predicted to take \d")
         with open(os.path.join(self.folder.name, "out.html"), encoding="utf-8") as file:
             self.assertIn("loader.workers", file.read())
+
+    def expect_learned(self, done, found):
+        """The outcomes of what was predicted and judged by its time, and of nothing else."""
+        with open(os.path.join(self.folder.name, "machine.json"), encoding="utf-8") as file:
+            outcomes = json.load(file)["outcomes"]
+        judged = [row for row in found["tries"] if row["predicted"] and row["verdict"] in ("kept", "slower", "no gain beyond the noise")]
+        self.assertTrue(judged)
+        self.assertEqual([outcome["knob"] for outcome in outcomes], [row["setting"].split("=")[0] for row in judged])
+        for outcome, row in zip(outcomes, judged):
+            self.assertAlmostEqual(outcome["measured"], row["measured"]["share"], places=3)
+        self.assertIn(f"added {len(outcomes)} outcome", done.stderr)
+
+    def test_a_broken_calibration_is_an_error_before_anything_runs(self):
+        with open(os.path.join(self.folder.name, "machine.json"), "w", encoding="utf-8") as file:
+            file.write("a letter")
+        done = self.tune("--calibration", "machine.json", code=1)
+        self.assertIn("machine.json: is no JSON", done.stderr)
+        self.assertNotIn("recording", done.stderr)
+        with open(os.path.join(self.folder.name, "machine.json"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "a letter")
 
     def test_an_interrupt_ends_the_program_and_prints_what_is_known(self):
         running = subprocess.Popen(self.command("--steps", "10", "--knobs", "loader.workers"), env=self.environment, cwd=self.folder.name,
