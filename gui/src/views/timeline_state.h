@@ -12,7 +12,7 @@
 namespace lacuna::gui {
 
 /// Everything that a picture of the timeline depends on. Good for as long as it takes to paint one.
-struct TimelineLook {
+struct TimelineState {
   const TimelineModel& model;
   const TimelineSelection& selection;
   const TimelinePointer& pointer;
