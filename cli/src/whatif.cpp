@@ -104,7 +104,7 @@ std::string nothingToReplay(std::string_view file, bool devices, bool steps, boo
 int run(const WhatIfOptions& options) {
   if (options.list) {
     fmt::print("{}", options.json       ? changeListJson()
-                     : options.markdown ? analyzer::changesTable()
+                     : options.markdown ? analyzer::changesMarkdown()
                                         : changeListText());
     return kOk;
   }
@@ -166,7 +166,7 @@ void addWhatif(CLI::App& app, int& exitCode) {
                    "print the prediction or the list as JSON (docs/analyses/whatif.md)");
   command
       .flag("--markdown", options->markdown,
-            "print the list as the table of docs/analyses/whatif.md")
+            "print the list as docs/analyses/whatif.md has it")
       .needs(list)
       .excludes(json);
   command.opensTraces();
