@@ -13,17 +13,17 @@
 #include <string>
 #include <vector>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/nearest.h"
+#include "base/output.h"
+#include "base/settings.h"
 #include "commands.h"
 #include "held_interrupts.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/collector/options.h"
 #include "lacuna/collector/trial.h"
 #include "lacuna/prof/amounts.h"
-#include "nearest.h"
-#include "output.h"
 #include "output_file.h"
-#include "settings.h"
 #include "tune/page.h"
 #include "tune/price.h"
 #include "tune/tuner.h"

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
-#include "autograd/node.h"
 #include "backend/backend.h"
 #include "backend/rows.h"
-#include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 #include "ops/cast.h"
 #include "ops/numbers.h"
 #include "ops/shared.h"
+#include "tensor/layout.h"
+#include "tensor/node.h"
 
 namespace lacuna::rt {
 
