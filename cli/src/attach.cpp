@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/output.h"
 #include "commands.h"
 #include "job_trigger.h"
 #include "lacuna/collector/standby.h"
-#include "output.h"
 
 namespace lacuna::cli {
 

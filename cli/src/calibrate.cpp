@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/output.h"
 #include "commands.h"
-#include "output.h"
 #include "output_file.h"
 
 namespace lacuna::cli {

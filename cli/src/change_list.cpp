@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <string_view>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/output.h"
 #include "lacuna/analyzer/whatif.h"
-#include "output.h"
 
 namespace lacuna::cli {
 namespace {

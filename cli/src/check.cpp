@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/output.h"
+#include "base/report_text.h"
 #include "commands.h"
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
-#include "output.h"
 #include "output_file.h"
-#include "report_text.h"
 
 namespace lacuna::cli {
 namespace {

@@ -14,11 +14,11 @@
 #include <string_view>
 #include <utility>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/definition.h"
+#include "base/output.h"
 #include "commands.h"
 #include "completion_scripts.h"
-#include "definition.h"
-#include "output.h"
 
 namespace lacuna::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "command.h"
+#include "base/command.h"
 #include "commands.h"
 #include "completion.h"
 #include "lacuna/analyzer/files.h"
@@ -15,9 +15,9 @@
 #ifdef LACUNA_CLI_COLLECTOR
 #include "lacuna/collector/capture.h"
 #endif
-#include "output.h"
+#include "base/output.h"
+#include "base/progress_line.h"
 #include "output_file.h"
-#include "progress_line.h"
 
 namespace lacuna::cli {
 namespace {

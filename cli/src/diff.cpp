@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <memory>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/output.h"
+#include "base/report_text.h"
 #include "commands.h"
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/analyzer/text_table.h"
 #include "lacuna/prof/amounts.h"
-#include "output.h"
-#include "report_text.h"
 
 namespace lacuna::cli {
 namespace {

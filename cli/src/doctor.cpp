@@ -6,10 +6,10 @@
 
 #include <memory>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/output.h"
 #include "commands.h"
 #include "lacuna/prof/amounts.h"
-#include "output.h"
 
 namespace lacuna::cli {
 namespace {

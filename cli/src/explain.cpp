@@ -8,12 +8,12 @@
 #include <span>
 #include <string_view>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/output.h"
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
-#include "output.h"
 
 namespace lacuna::cli {
 namespace {

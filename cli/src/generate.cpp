@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <memory>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/output.h"
 #include "commands.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
-#include "output.h"
 #include "output_file.h"
 
 namespace lacuna::cli {

@@ -7,13 +7,13 @@
 #include <optional>
 #include <string_view>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/output.h"
+#include "base/report_text.h"
 #include "commands.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/analyzer/text_table.h"
 #include "lacuna/prof/amounts.h"
-#include "output.h"
-#include "report_text.h"
 #include "trace_summary.h"
 
 namespace lacuna::cli {

@@ -6,10 +6,10 @@
 
 #include <cstdio>
 
+#include "base/output.h"
 #include "commands.h"
 #include "held_interrupts.h"
 #include "lacuna/analyzer/text.h"
-#include "output.h"
 
 namespace lacuna::cli {
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "command.h"
+#include "base/command.h"
 #include "lacuna/collector/standby.h"
 
 namespace lacuna::cli {

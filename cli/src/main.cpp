@@ -22,14 +22,14 @@
 #include <system_error>
 #include <vector>
 
-#include "budget_option.h"
-#include "command.h"
+#include "base/budget_option.h"
+#include "base/command.h"
+#include "base/definition.h"
+#include "base/nearest.h"
+#include "base/output.h"
+#include "base/safe_output.h"
 #include "commands.h"
 #include "completion.h"
-#include "definition.h"
-#include "nearest.h"
-#include "output.h"
-#include "safe_output.h"
 
 namespace {
 

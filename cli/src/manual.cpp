@@ -16,10 +16,10 @@
 #include <string_view>
 #include <vector>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/definition.h"
+#include "base/output.h"
 #include "commands.h"
-#include "definition.h"
-#include "output.h"
 
 namespace lacuna::cli {
 namespace manual {

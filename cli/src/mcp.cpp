@@ -14,14 +14,14 @@
 #include <string>
 #include <string_view>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/output.h"
 #include "commands.h"
 #include "lacuna/analyzer/text.h"
 #include "mcp/child.h"
 #include "mcp/inbox.h"
 #include "mcp/reply.h"
 #include "mcp/tools.h"
-#include "output.h"
 
 namespace lacuna::cli {
 namespace {

@@ -5,13 +5,13 @@
 #include <filesystem>
 #include <memory>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/output.h"
 #include "commands.h"
 #include "completion.h"
 #include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
-#include "output.h"
 #include "output_file.h"
 
 namespace lacuna::cli {

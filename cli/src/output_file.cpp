@@ -11,8 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/output.h"
 #include "lacuna/prof/file_error.h"
-#include "output.h"
 #include "unfinished_file.h"
 
 namespace lacuna::cli {

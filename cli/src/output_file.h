@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "command.h"
+#include "base/command.h"
 #include "lacuna/prof/place_file.h"
 #include "lacuna/prof/result.h"
 

@@ -14,14 +14,14 @@
 #include <utility>
 #include <vector>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/output.h"
+#include "base/safe_output.h"
 #include "commands.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/analyzer/text_table.h"
-#include "output.h"
 #include "query_guard.h"
-#include "safe_output.h"
 
 namespace lacuna::cli {
 namespace {

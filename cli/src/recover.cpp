@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <memory>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/output.h"
 #include "commands.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/collector/recover.h"
 #include "lacuna/prof/amounts.h"
-#include "output.h"
 #include "output_file.h"
 #include "timeline_blocks.h"
 

@@ -9,8 +9,13 @@
 #include <memory>
 #include <optional>
 
-#include "calibration_option.h"
-#include "command.h"
+#include "base/calibration_option.h"
+#include "base/command.h"
+#include "base/nearest.h"
+#include "base/output.h"
+#include "base/progress_line.h"
+#include "base/report_text.h"
+#include "base/safe_output.h"
 #include "commands.h"
 #include "explain.h"
 #include "lacuna/analyzer/findings.h"
@@ -18,12 +23,7 @@
 #include "lacuna/analyzer/text.h"
 #include "lacuna/analyzer/text_table.h"
 #include "lacuna/prof/amounts.h"
-#include "nearest.h"
-#include "output.h"
 #include "output_file.h"
-#include "progress_line.h"
-#include "report_text.h"
-#include "safe_output.h"
 
 namespace lacuna::cli {
 namespace {

@@ -19,7 +19,11 @@
 #include <utility>
 #include <vector>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/nearest.h"
+#include "base/output.h"
+#include "base/report_text.h"
+#include "base/settings.h"
 #include "commands.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/collector/doctor.h"
@@ -27,11 +31,7 @@
 #include "lacuna/collector/standby.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/rank.h"
-#include "nearest.h"
-#include "output.h"
 #include "output_file.h"
-#include "report_text.h"
-#include "settings.h"
 #include "timeline_blocks.h"
 
 namespace lacuna::cli {
@@ -403,23 +403,39 @@ int runCommand(Typed& typed, std::vector<std::string> left,
   collector::exitAs(*report);
 }
 
-}  // namespace
+/// The watch over Python programs, and the changes that are applied to them.
+void addPython(Command& run, const std::shared_ptr<Typed>& typed) {
+  run.flag("--torch", typed->torch,
+           "Watch Python programs from inside, and PyTorch in them: operators, autograd, modules, "
+           "steps, data loader, memory. The default; where you give it, a missing part of lacuna "
+           "is an error");
+  run.flag("--no-torch", typed->noTorch,
+           "Leave Python programs alone: neither PyTorch nor lines of Python are recorded");
+  run.option("--detail", typed->detail,
+             "Steps of a PyTorch program to record with operators, modules and allocations: all, "
+             "or some, the first 40 and then 20 of every 400, which keeps a long training quick "
+             "(default: some; all where only a part of the program is recorded)")
+      .typeName("WHICH")
+      .notEmpty()
+      .suggests([] {
+        return std::vector<std::string>{"all", "some"};
+      });
+  run.option("--python-hz", typed->pythonHz,
+             "Looks in a second where the threads of Python programs are, by line and function, "
+             "whether they run or wait; 0 for none (default: 100)")
+      .typeName("NUMBER")
+      .notEmpty();
+  run.option("--set", typed->settings,
+             "Apply settings to a PyTorch program from inside, separated by commas, as in "
+             "loader.workers=4,amp=on (listed below)")
+      .typeName("LIST")
+      .commaSeparated()
+      .notEmpty()
+      .suggestsList(&settingBeginnings);
+}
 
-void addRun(CLI::App& app, int& code) {
-  auto typed = std::make_shared<Typed>();
-  Command run(app, "run", "Record a program and everything it starts into a trace");
-  run.usage("[OPTIONS] [--] PROGRAM [ARGUMENTS…]");
-  run.footer(
-      "The program runs as ever: its input, output, signals and exit code pass through.\n"
-      "Exit code: the program's; 1 when that was 0 and the trace could not be written; 127 when "
-      "the program could not be started, 2 for wrong usage.\n"
-      "All words behind PROGRAM are the program's own, options too.\n"
-      "TIME is 90s, 500ms, 1.5m or 2h (a number alone: seconds); SIZE is 256M or 4G, in powers of "
-      "1024 (a number alone: bytes).");
-  run.footnote(settingListText());
-  run.example("lacuna run -o train.lcn -- python train.py --epochs 3");
-  // The words from the program on are its own.
-  run.takeTheRest();
+/// The trace, and the events that it is to hold.
+void addSources(Command& run, const std::shared_ptr<Typed>& typed) {
   addTarget(run, typed->output,
             "Trace to write, with {rank} for the rank of a distributed job (default: PROGRAM.lcn, "
             "numbered when that exists)");
@@ -456,37 +472,15 @@ void addRun(CLI::App& app, int& code) {
       .suggests([] {
         return std::vector<std::string>{"perf", "timer", "proc", "auto"};
       });
-  run.flag("--torch", typed->torch,
-           "Watch Python programs from inside, and PyTorch in them: operators, autograd, modules, "
-           "steps, data loader, memory. The default; where you give it, a missing part of lacuna "
-           "is an error");
-  run.flag("--no-torch", typed->noTorch,
-           "Leave Python programs alone: neither PyTorch nor lines of Python are recorded");
-  run.option("--detail", typed->detail,
-             "Steps of a PyTorch program to record with operators, modules and allocations: all, "
-             "or some, the first 40 and then 20 of every 400, which keeps a long training quick "
-             "(default: some; all where only a part of the program is recorded)")
-      .typeName("WHICH")
-      .notEmpty()
-      .suggests([] {
-        return std::vector<std::string>{"all", "some"};
-      });
-  run.option("--python-hz", typed->pythonHz,
-             "Looks in a second where the threads of Python programs are, by line and function, "
-             "whether they run or wait; 0 for none (default: 100)")
-      .typeName("NUMBER")
-      .notEmpty();
-  run.option("--set", typed->settings,
-             "Apply settings to a PyTorch program from inside, separated by commas, as in "
-             "loader.workers=4,amp=on (listed below)")
-      .typeName("LIST")
-      .commaSeparated()
-      .notEmpty()
-      .suggestsList(&settingBeginnings);
+  addPython(run, typed);
   run.option("--raw-capture", typed->run.rawCapture,
              "Keep what CUPTI hands over in this folder too, for lacuna convert to decode again")
       .typeName("DIR")
       .notEmpty();
+}
+
+/// The part of the run that is recorded.
+void addWindow(Command& run, const std::shared_ptr<Typed>& typed) {
   run.option("--delay", typed->delay, "Begin to record only after this time")
       .typeName("TIME")
       .notEmpty();
@@ -505,6 +499,10 @@ void addRun(CLI::App& app, int& code) {
              "file of its own in DIR")
       .typeName("DIR")
       .notEmpty();
+}
+
+/// The memory for events in flight, and the flight recorder.
+void addRing(Command& run, const std::shared_ptr<Typed>& typed) {
   run.option("--memory-limit", typed->memoryLimit,
              "Memory of each process for events in flight (default: 512M)")
       .typeName("SIZE")
@@ -532,6 +530,28 @@ void addRun(CLI::App& app, int& code) {
              "slow (default: 5)")
       .typeName("NUMBER")
       .notEmpty();
+}
+
+}  // namespace
+
+void addRun(CLI::App& app, int& code) {
+  auto typed = std::make_shared<Typed>();
+  Command run(app, "run", "Record a program and everything it starts into a trace");
+  run.usage("[OPTIONS] [--] PROGRAM [ARGUMENTS…]");
+  run.footer(
+      "The program runs as ever: its input, output, signals and exit code pass through.\n"
+      "Exit code: the program's; 1 when that was 0 and the trace could not be written; 127 when "
+      "the program could not be started, 2 for wrong usage.\n"
+      "All words behind PROGRAM are the program's own, options too.\n"
+      "TIME is 90s, 500ms, 1.5m or 2h (a number alone: seconds); SIZE is 256M or 4G, in powers of "
+      "1024 (a number alone: bytes).");
+  run.footnote(settingListText());
+  run.example("lacuna run -o train.lcn -- python train.py --epochs 3");
+  // The words from the program on are its own.
+  run.takeTheRest();
+  addSources(run, typed);
+  addWindow(run, typed);
+  addRing(run, typed);
   run.flag("--no-wait", typed->noWait,
            "Finish when the program ends, without waiting for its background processes");
   run.flag("-q,--quiet", typed->quiet, "No status line, no summary and no report");

@@ -6,18 +6,18 @@
 #include <memory>
 #include <optional>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/output.h"
 #include "commands.h"
 #include "job_trigger.h"
 #include "lacuna/collector/run.h"
 #include "lacuna/prof/recover.h"
-#include "output.h"
 #include "output_file.h"
 
 namespace lacuna::cli {
 namespace {
 
-struct Wanted {
+struct TriggerOptions {
   std::optional<int> pid;
   bool start = false;
   bool stop = false;
@@ -26,7 +26,7 @@ struct Wanted {
   collector::JobTrigger job;
 };
 
-collector::Trigger actionOf(const Wanted& wanted) {
+collector::Trigger actionOf(const TriggerOptions& wanted) {
   if (wanted.start) return collector::Trigger::Start;
   return wanted.stop ? collector::Trigger::Stop : collector::Trigger::Dump;
 }
@@ -41,7 +41,7 @@ prof::Status copyDump(const collector::TriggerOutcome& outcome, const OutputFile
   });
 }
 
-int dumpInto(const Wanted& wanted) {
+int dumpInto(const TriggerOptions& wanted) {
   const auto copy = OutputFile::check(wanted.copy);
   if (!copy) return printError(copy.error().message);
   const auto outcome = collector::trigger(*wanted.pid, collector::Trigger::Dump);
@@ -51,7 +51,7 @@ int dumpInto(const Wanted& wanted) {
   return kOk;
 }
 
-int trigger(const Wanted& wanted) {
+int trigger(const TriggerOptions& wanted) {
   if (!wanted.dump && !wanted.copy.path.empty())
     return printMisuse("-o names the file of --dump. Leave -o out");
   if (const auto why = forcesNothing(wanted.copy); !why.empty()) return printMisuse(why);
@@ -71,7 +71,7 @@ int trigger(const Wanted& wanted) {
 }  // namespace
 
 void addTrigger(CLI::App& app, int& code) {
-  auto wanted = std::make_shared<Wanted>();
+  auto wanted = std::make_shared<TriggerOptions>();
   Command command(app, "trigger",
                   "Start, stop or dump a recording that runs, or record steps of a job on standby");
   command.option("PID", wanted->pid, "Process that is recorded, or 'lacuna run' itself");

@@ -13,7 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "command.h"
+#include "base/command.h"
+#include "base/nearest.h"
+#include "base/output.h"
+#include "base/settings.h"
 #include "commands.h"
 #include "held_interrupts.h"
 #include "lacuna/analyzer/text.h"
@@ -21,10 +24,7 @@
 #include "lacuna/collector/options.h"
 #include "lacuna/collector/trial.h"
 #include "lacuna/prof/amounts.h"
-#include "nearest.h"
-#include "output.h"
 #include "output_file.h"
-#include "settings.h"
 #include "tune/learned.h"
 #include "tune/page.h"
 #include "tune/price.h"

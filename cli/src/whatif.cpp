@@ -7,17 +7,17 @@
 #include <cmath>
 #include <memory>
 
-#include "calibration_option.h"
+#include "base/calibration_option.h"
+#include "base/command.h"
+#include "base/output.h"
+#include "base/progress_line.h"
+#include "base/report_text.h"
 #include "change_list.h"
-#include "command.h"
 #include "commands.h"
 #include "explain.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
-#include "output.h"
-#include "progress_line.h"
-#include "report_text.h"
 
 namespace lacuna::cli {
 namespace {
@@ -104,7 +104,7 @@ std::string nothingToReplay(std::string_view file, bool devices, bool steps, boo
 int run(const WhatIfOptions& options) {
   if (options.list) {
     fmt::print("{}", options.json       ? changeListJson()
-                     : options.markdown ? analyzer::changesTable()
+                     : options.markdown ? analyzer::changesMarkdown()
                                         : changeListText());
     return kOk;
   }
@@ -164,9 +164,7 @@ void addWhatif(CLI::App& app, int& exitCode) {
   const Option json =
       command.flag("--json", options->json,
                    "print the prediction or the list as JSON (docs/analyses/whatif.md)");
-  command
-      .flag("--markdown", options->markdown,
-            "print the list as the table of docs/analyses/whatif.md")
+  command.flag("--markdown", options->markdown, "print the list as docs/analyses/whatif.md has it")
       .needs(list)
       .excludes(json);
   command.opensTraces();

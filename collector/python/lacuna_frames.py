@@ -313,7 +313,7 @@ def announce():
 
 
 def work_for_another():
-    """This process prepares what another one waits for: it is looked at less often."""
+    """This process prepares what another one waits for: it is sampled less often."""
     announcer = Announcer.announced
     if announcer is None:
         return

@@ -72,7 +72,7 @@ class Loader:
         self.loaders = max(self.loaders, number + 1)  # an earlier recording may have given it
         if number not in self.described:
             self.described.add(number)
-            self.say_knobs(source)
+            self.announce_knobs(source)
         return number
 
     def install_start(self, dataloader):
@@ -101,7 +101,7 @@ class Loader:
         used_up = self.used_up(iterator)
         if self.torch.is_grad_enabled() and not used_up:
             self.steps.ask_for_batch()
-        self.say_depth(iterator, number)
+        self.announce_depth(iterator, number)
         yielded = getattr(iterator, "_num_yielded", None)
         # Workers that are kept for the next epoch count from 0 again, too. An iterator may be older than the recording.
         if yielded == 0 or not hasattr(iterator, "_lacuna_batch"):
@@ -126,7 +126,7 @@ class Loader:
         except (AttributeError, TypeError, NotImplementedError):
             return False
 
-    def say_knobs(self, source):
+    def announce_knobs(self, source):
         # The settings that are sent last are those of the run: a validation's, without gradients, must not be.
         training = self.torch.is_grad_enabled()
         if self.training_reported and not training:
@@ -143,7 +143,7 @@ class Loader:
         for name, value in knobs.items():
             self.emitter.knob(name.encode(), str(value).encode())
 
-    def say_depth(self, iterator, number):
+    def announce_depth(self, iterator, number):
         """Batches that are ready: in the queue, and those that came out of order."""
         try:
             ready = iterator._data_queue.qsize()

@@ -95,7 +95,7 @@ class Mutants(unittest.TestCase):
                 data = mutate_perfetto.repeat_packets(random.Random(n), data)
             self.assertLess(len(data), 7 * mutate_bytes.MOST)
 
-    def test_assembled_snapshots_are_what_they_say(self):
+    def test_assembled_snapshots_hold_their_values(self):
         read = pickle.loads(mutate_pickle.usual(mutate_pickle.Assembler(), random.Random(1), [[mutate_pickle.event(size=-(1 << 63)), mutate_pickle.event("oom")]]))
         self.assertEqual([row["size"] for row in read["device_traces"][0]], [-(1 << 63), 512])
         self.assertEqual(read["segments"][0]["blocks"][0]["frames"][0]["name"], "forward")

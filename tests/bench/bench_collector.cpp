@@ -43,8 +43,7 @@ constexpr Pairs kRangePairs{25, 1};
 constexpr Pairs kSamplerPairs{41, 0.5};
 constexpr int kChildPairs = 5;
 
-// --- what is measured
-// ------------------------------------------------------------------------------------------------
+// What is measured.
 
 /// Arithmetic that no optimizer can shorten.
 __attribute__((noinline)) std::uint64_t compute(std::uint64_t value, long loops) {
@@ -184,8 +183,7 @@ bool sampleForNobody(std::uint64_t periodNs) {
   return true;
 }
 
-// --- measuring it
-// ----------------------------------------------------------------------------------------------------
+// Measuring it.
 
 [[noreturn]] void fail(const std::string& what) {
   fmt::print(stderr, "bench_collector: {}\n", what);

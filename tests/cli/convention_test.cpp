@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/definition.h"
 #include "commands.h"
-#include "definition.h"
 
 namespace lacuna::cli {
 namespace {

@@ -98,7 +98,7 @@ TEST_F(DoctorTest, TheIdsAreThoseThatAreDocumented) {
                                   "container", "leftovers"));
 }
 
-TEST_F(DoctorTest, EveryFindingSaysWhatIsAndWhatIsMissingWhatToDo) {
+TEST_F(DoctorTest, EveryFindingStatesTheFaultAndWithoutDataTheRemedy) {
   for (const auto& [id, finding] : examine()) {
     EXPECT_THAT(finding.state, AnyOf("works", "limited", "missing")) << id;
     EXPECT_THAT(finding.title, Not(IsEmpty())) << id;
@@ -108,7 +108,7 @@ TEST_F(DoctorTest, EveryFindingSaysWhatIsAndWhatIsMissingWhatToDo) {
   }
 }
 
-TEST_F(DoctorTest, TheTextSaysTheSame) {
+TEST_F(DoctorTest, TheTextShowsTheSame) {
   // Other processes leave shared memory behind and remove it. A row that changes meanwhile is not
   // compared.
   const auto before = examine();
@@ -173,7 +173,7 @@ TEST_F(DoctorTest, LittleSharedMemoryIsReported) {
               HasSubstr("24.0 MiB free. Events in flight go through files beside the trace"));
 }
 
-TEST_F(DoctorTest, TheDriverSaysWhichItIs) {
+TEST_F(DoctorTest, TheDriverNamesItsOwn) {
   const Finding works = withStandIns("driver", "STAND_IN_CUINIT=0");
   EXPECT_EQ(works.state, "works");
   EXPECT_EQ(works.detail, "CUDA 13.1, 2 devices.");

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "progress_line.h"
+#include "base/progress_line.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -169,7 +169,7 @@ TEST_F(TraceFiles, InfoBeginsWithTheRunAndShowsEncodingsOnRequest) {
   EXPECT_THAT(printed(), HasSubstr("\nprogram  train\ndate     2023-11-14 22:13:20 UTC\n"));
 }
 
-TEST_F(TraceFiles, InfoSpeaksJson) {
+TEST_F(TraceFiles, InfoPrintsJson) {
   generate();
   ASSERT_EQ(lacuna("info --json run.lcn"), 0);
   EXPECT_THAT(printed(), HasSubstr("\"complete\": true"));
@@ -346,7 +346,7 @@ TEST_F(TraceFiles, RecoverMakesACompleteFileAndKeepsTheOldOne) {
   EXPECT_THAT(printed(), HasSubstr("\"complete\": true"));
 }
 
-TEST_F(TraceFiles, RecoverSaysAsJsonWhatWasLost) {
+TEST_F(TraceFiles, RecoverReportsLossesAsJson) {
   cut(2000);
   ASSERT_EQ(lacuna("recover --json --force run.lcn -o whole.lcn"), 0);
   EXPECT_THAT(errorText(), IsEmpty());
@@ -375,7 +375,7 @@ TEST_F(TraceFiles, RecoverSaysAsJsonWhatWasLost) {
   EXPECT_THAT(errorText(), HasSubstr("nowhere.lcn: No such file"));
 }
 
-TEST_F(TraceFiles, RecoverSaysAsJsonWhatARecordingHeld) {
+TEST_F(TraceFiles, RecoverReportsARecordingAsJson) {
   ASSERT_TRUE(prof::createRecording(folder_ / "run.lcn.recording", {.sharedMemory = false}).ok());
   ASSERT_EQ(lacuna("recover --json run.lcn.recording"), 0) << errorText();
   const auto answer = json();
@@ -688,7 +688,7 @@ TEST_F(TraceFiles, ACauseShowsWhenItsLongestStretchesBegin) {
   EXPECT_THAT(errorText(), HasSubstr("--width"));
 }
 
-TEST_F(TraceFiles, MergeSaysThatItTakesAnyNumberOfTraces) {
+TEST_F(TraceFiles, MergeStatesThatItTakesAnyNumberOfTraces) {
   ASSERT_EQ(lacuna("merge --help"), 0);
   EXPECT_THAT(printed(), testing::AllOf(HasSubstr("FILES..."), testing::Not(HasSubstr("3x"))));
   EXPECT_EQ(lacuna("merge a.lcn -o b.lcn"), 2);
@@ -909,7 +909,7 @@ TEST_F(TraceFiles, OptionsOfWhichOneWouldDoNothingExcludeEachOther) {
   EXPECT_EQ(lacuna("convert -q run.lcn -o out.csv --table range"), 0) << errorText();
 }
 
-TEST_F(TraceFiles, EveryCommandSaysWhatItIsForHowItEndsAndHowItIsCalled) {
+TEST_F(TraceFiles, EveryCommandStatesItsPurposeItsExitCodesAndItsUse) {
   ASSERT_EQ(lacuna("--help"), 0);
   std::istringstream lines(printed());
   std::string line;
@@ -959,7 +959,7 @@ TEST_F(TraceFiles, EveryCommandRefusesWhatIsNoUseInEveryForm) {
     EXPECT_FALSE(fs::exists(folder_ / written)) << written;
 }
 
-TEST_F(TraceFiles, ATraceWithoutADeviceSaysSo) {
+TEST_F(TraceFiles, ATraceWithoutADeviceIsReportedSo) {
   std::ofstream(folder_ / "host.json")
       << R"({"traceEvents": [{"ph": "X", "cat": "user_annotation", "name": "load", "pid": 1, "tid": 1, "ts": 1, "dur": 5}]})";
   ASSERT_EQ(lacuna("report host.json"), 0) << errorText();
@@ -973,7 +973,7 @@ TEST_F(TraceFiles, ATraceWithoutADeviceSaysSo) {
               HasSubstr("no device did any work in this trace, so there is nothing to replay"));
 }
 
-TEST_F(TraceFiles, MisuseSaysWhereToReadOn) {
+TEST_F(TraceFiles, MisuseNamesThePageToRead) {
   EXPECT_EQ(lacuna("info"), 2);
   EXPECT_THAT(errorText(), HasSubstr("(see `lacuna info --help`)"));
   EXPECT_EQ(lacuna("--frobnicate"), 2);

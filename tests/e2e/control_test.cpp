@@ -166,7 +166,7 @@ TEST_F(ControlTest, TriggerDumpMakesAGrowingTraceReadable) {
   EXPECT_TRUE(has(trace(), "work 19"));
 }
 
-TEST_F(ControlTest, TriggerSaysWhatCameOfIt) {
+TEST_F(ControlTest, TriggerReportsItsOutcome) {
   const auto saying = [](const std::string& what) {
     return program("lacuna") + " trigger $run " + what + " 2>>replies.txt; ";
   };
@@ -207,7 +207,7 @@ TEST_F(ControlTest, TriggerReachesARunWhoseProgramClearedItsEnvironment) {
   EXPECT_EQ(textOf("code.txt"), "0\n");
 }
 
-TEST_F(ControlTest, TriggerSaysWhomItCannotReach) {
+TEST_F(ControlTest, TriggerNamesAProcessThatItCannotReach) {
   EXPECT_NE(shell(program("lacuna") + " trigger $$ --stop 2>stderr.txt"), 0);
   EXPECT_THAT(errorText(), HasSubstr("is not being recorded"));
   EXPECT_NE(shell(program("lacuna") + " trigger 2000000000 --stop 2>stderr.txt"), 0);
@@ -224,7 +224,7 @@ TEST_F(ControlTest, NoWaitLeavesBackgroundProcessesBehind) {
   EXPECT_EQ(shell("touch go; " + until("[ -e gone ]") + "[ -e gone ]"), 0);
 }
 
-TEST_F(ControlTest, StatusLineTellsAndGoesAway) {
+TEST_F(ControlTest, StatusLineAppearsAndGoesAway) {
   if (shell("script --version >version.txt 2>&1") != 0)
     GTEST_SKIP() << "no script(1) for a terminal";
   // Held until it is there.

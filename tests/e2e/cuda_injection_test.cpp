@@ -119,7 +119,7 @@ TEST_F(CudaInjectionTest, AMissingDriverIsNamedAndTheProgramRunsOn) {
   EXPECT_THAT(logLines(trace()), Contains(HasSubstr("no usable NVIDIA driver")));
 }
 
-TEST_F(CudaInjectionTest, WithoutAThreadTheProgramRunsOnAndTheTraceSaysSo) {
+TEST_F(CudaInjectionTest, WithoutAThreadTheProgramRunsOnAndTheTraceReportsIt) {
   ASSERT_EQ(cuda("no-threads"), 6) << errorText();
   EXPECT_THAT(logLines(trace()), Contains(HasSubstr("no thread could be started")));
 }

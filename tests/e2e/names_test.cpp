@@ -56,7 +56,7 @@ class NamedSamplesTest : public RunTest {
   }
 };
 
-TEST_F(NamedSamplesTest, AProgramThatWasReplacedHasAddressesAndTheLogSaysSo) {
+TEST_F(NamedSamplesTest, AProgramThatWasReplacedHasAddressesAndTheLogReportsIt) {
   ASSERT_EQ(WEXITSTATUS(sample("./prog 100; mv other prog; exit 3")), 3) << errorText();
   const prof::Reader reader = trace();
   EXPECT_THAT(functionsIn(reader), AllOf(Not(Contains("spinHot")), Not(Contains("otherHot"))));

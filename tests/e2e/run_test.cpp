@@ -339,7 +339,7 @@ TEST_F(RunTest, MemoryPermissionsAreMarks) {
   EXPECT_EQ(marksOf(reader, "memory permissions"), expected);
 }
 
-TEST_F(RunTest, DeferredEventsStandWhereTheirClocksSay) {
+TEST_F(RunTest, DeferredEventsStandAtTheTimeOfTheirClocks) {
   ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace nvtx -- " + program("extension_program"))), 0);
   const Reader reader = trace();
   const auto rows = *reader.table<prof::Range>();
@@ -587,7 +587,7 @@ TEST_F(RunTest, ABadInjectionPathIsReportedClearly) {
       << errorText();
 }
 
-TEST_F(RunTest, AStaticProgramRunsAndTheSummarySaysWhatIsMissing) {
+TEST_F(RunTest, AStaticProgramRunsAndTheSummaryNamesTheGap) {
   if (!fs::exists(program("static_program"))) GTEST_SKIP() << "this build cannot link statically";
   EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " run --force --no-report -o out.lcn -- " +
                               program("static_program") + " 2>stderr.txt")),
@@ -598,7 +598,7 @@ TEST_F(RunTest, AStaticProgramRunsAndTheSummarySaysWhatIsMissing) {
   expectNothingLeft();
 }
 
-TEST_F(RunTest, ASetUserIdProgramRunsAndTheSummarySaysWhatIsMissing) {
+TEST_F(RunTest, ASetUserIdProgramRunsAndTheSummaryNamesTheGap) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer's runtime does not start in a set-uid program";
 #endif

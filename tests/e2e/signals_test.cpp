@@ -91,7 +91,7 @@ TEST_F(SignalTest, AProgramThatIsKilledWhileStoppedEndsTheRun) {
   EXPECT_TRUE(fs::exists(folder_ / "out.lcn")) << "it was not the run that was killed";
 }
 
-TEST_F(SignalTest, ATerminalThatHangsUpTellsTheProgram) {
+TEST_F(SignalTest, ATerminalThatHangsUpReachesTheProgram) {
   const pid_t run = startOnTerminal({program("ending_program"), "wait"});
   ASSERT_TRUE(appears("place.txt"));
   close(std::exchange(terminal_, -1));

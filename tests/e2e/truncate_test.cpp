@@ -28,7 +28,7 @@ class TruncateTest : public RunTest {
   }
 };
 
-TEST_F(TruncateTest, TheRunEndsAsTheProgramDoesAndTheTraceTellsOfIt) {
+TEST_F(TruncateTest, TheRunEndsAsTheProgramDoesAndTheTraceRecordsIt) {
   EXPECT_EQ(WEXITSTATUS(shorten("", "out.lcn.recording/*.lcr out.lcn.recording/shm/*.lcr")), 7);
   EXPECT_EQ(rangesOf(trace()).at("before"), 1000) << "what was read before is there";
   EXPECT_TRUE(logs("was shortened while it was read"));

@@ -130,7 +130,7 @@ TEST_F(WatchTest, TheProcessTreeIsThereAlsoWhereNothingIsMeasured) {
   }
 }
 
-TEST_F(WatchTest, TheProcessTreeIsThereAlsoWhereTheKernelDoesNotTell) {
+TEST_F(WatchTest, TheProcessTreeIsThereAlsoWhereTheKernelReportsNone) {
   // Waits until looks at /proc have found it.
   const int status = shell(
       "export HOLD=0; " + program("without_perf") + " " + program("lacuna") +
@@ -318,7 +318,7 @@ TEST_F(WatchTest, WhatAProgramUsesWhileRecordingIsOffIsInNoCounter) {
   EXPECT_GT(seen, 0);
 }
 
-TEST_F(WatchTest, SamplesSayWhereTheTimeWent) {
+TEST_F(WatchTest, SamplesShowWhereTheTimeWent) {
   if (!kernelSamples()) GTEST_SKIP() << "no samples on this machine";
   ASSERT_EQ(
       WEXITSTATUS(lacuna("-o out.lcn --trace samples -- " + program("spin_program") + " 200")), 4);
@@ -363,7 +363,7 @@ TEST_F(WatchTest, PollingProcGivesStatesAndTimesButNoStacks) {
             " run --force --no-report --trace samples,nvtx --sampler proc -o out.lcn -- sh -c '" +
             program("spin_program") + " 200; exit 4' 2>stderr.txt");
   ASSERT_EQ(WEXITSTATUS(status), 4);
-  EXPECT_THAT(errorText(), HasSubstr("looked at every 10 ms in /proc"));
+  EXPECT_THAT(errorText(), HasSubstr("read every 10 ms from /proc"));
   const Reader reader = trace();
   EXPECT_GT(sampledMs(reader), 300);
   EXPECT_LT(sampledMs(reader), 900);
@@ -372,7 +372,7 @@ TEST_F(WatchTest, PollingProcGivesStatesAndTimesButNoStacks) {
   EXPECT_THAT(familiesOf(reader), testing::Contains(Family{"spin_program", "sh"}));
 }
 
-TEST_F(WatchTest, TimersSayWhereTheTimeWent) {
+TEST_F(WatchTest, TimersShowWhereTheTimeWent) {
   const int status =
       shell("exec " + program("lacuna") +
             " run --force --no-report --trace samples,nvtx --sampler timer -o out.lcn -- sh -c '" +

@@ -328,7 +328,7 @@ class Time(unittest.TestCase):
 
 
 class Log(unittest.TestCase):
-    def test_what_the_recorder_says_is_kept_once(self):
+    def test_notes_of_the_recorder_are_kept_once(self):
         session = Session()
         session.tables.execute("drop table log")
         session.tables.execute("create table log (source, text)")

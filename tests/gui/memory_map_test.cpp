@@ -105,7 +105,7 @@ TEST_F(MemoryMapTest, TheLargestOfAGroupStandAloneInIt) {
   EXPECT_EQ(held(tiles), std::vector<int>(live_.size(), 1));
 }
 
-TEST_F(MemoryMapTest, NumbersInNamesOfTensorsDoNotTellThemApart) {
+TEST_F(MemoryMapTest, NumbersInNamesOfTensorsDoNotSeparateThem) {
   add(300, MemoryRole::Parameter, 1 << 20, "", "layer.");
   add(10, MemoryRole::Parameter, 7 << 20, "");
   add(1, MemoryRole::Parameter, 9 << 20, "", "head.");

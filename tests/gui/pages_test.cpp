@@ -459,7 +459,7 @@ class PagesTest : public QObject {
     QCOMPARE(done[0][0].toULongLong(), 2ULL);
   }
 
-  void anAnswerThatIsCutSaysSo() {
+  void anAnswerThatIsCutIsMarked() {
     const QString sql = QStringLiteral(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) SELECT i "
         "FROM n");
@@ -718,7 +718,7 @@ class PagesTest : public QObject {
     QTRY_VERIFY(whole());
   }
 
-  void aSecondTraceThatIsBrokenSaysWhy() {
+  void aSecondTraceThatIsBrokenGetsAReason() {
     QFile file(folder_.filePath(QStringLiteral("broken.lcn")));
     QVERIFY(file.open(QIODevice::WriteOnly));
     file.write("no trace");
@@ -1271,7 +1271,7 @@ class PagesTest : public QObject {
     QVERIFY(view()->rowOptions().collapsedGroups == options.collapsedGroups);
   }
 
-  void dataThatIsCutSaysSo() {
+  void dataThatIsCutIsMarked() {
     show("timeline");
     const QString path = folder_.filePath(QStringLiteral("events.csv"));
     const auto save = [&](const QString& to) { window_->writeData(to, window_->figures()); };
@@ -1605,7 +1605,7 @@ class PagesTest : public QObject {
     QTRY_VERIFY(!window_->busy());
   }
 
-  void aFileThatCannotBeWrittenSaysWhy() {
+  void aFileThatCannotBeWrittenGetsAReason() {
     // One is written in many pieces, the other in one that is cut short.
     for (const int rows : {100'000, 100}) {
       QSignalSpy failed(window_->pageOf<SqlPage>()->runner(), &QueryRunner::failed);
@@ -1627,7 +1627,7 @@ class PagesTest : public QObject {
     }
   }
 
-  void aPictureThatDoesNotFitSaysWhyAndLeavesNothing() {
+  void aPictureThatDoesNotFitGetsAReasonAndLeavesNothing() {
     const QString path = folder_.filePath(QStringLiteral("full.png"));
     QImage picture(64, 64, QImage::Format_RGB32);
     picture.fill(Qt::red);

@@ -14,7 +14,7 @@ TEST(Text, NothingAtAnAxisHasNoUnit) {
   EXPECT_EQ(axisText(20'000'000), "20.0 ms");
 }
 
-TEST(Text, MomentsTellNeighboursApart) {
+TEST(Text, MomentsSeparateNeighbours) {
   EXPECT_EQ(momentText(1'500'000'000, 100'000'000), "1.5 s");
   EXPECT_EQ(momentText(1'500'000'000, 1'000'000), "1.500 s");
   EXPECT_EQ(momentText(20'000, 10'000), "20 µs");

@@ -133,7 +133,7 @@ class WindowTest : public QObject {
   }
   void cleanup() { window_.reset(); }
 
-  void anEmptyWindowSaysWhatToDo() { QCOMPARE(window_->state(), QStringLiteral("welcome")); }
+  void anEmptyWindowNamesTheNextStep() { QCOMPARE(window_->state(), QStringLiteral("welcome")); }
 
   void openingShowsTheTimeline() {
     open();
@@ -264,7 +264,7 @@ class WindowTest : public QObject {
     QCOMPARE(progress.last()[0].toDouble(), 1.0);
   }
 
-  void aBrokenFileSaysWhy() {
+  void aBrokenFileGetsAReason() {
     QTemporaryDir folder;
     QFile file(folder.filePath(QStringLiteral("broken.lcn")));
     QVERIFY(file.open(QIODevice::WriteOnly));
@@ -462,7 +462,7 @@ class WindowTest : public QObject {
              qPrintable(view()->announced()));
   }
 
-  void whereThereIsNoTrackTheTimelineSaysWhy() {
+  void whereThereIsNoTrackTheTimelineGivesTheReason() {
     open();
     QVERIFY(view()->emptyWords().isEmpty());
     window_->pageOf<TimelinePage>()->filter()->setText(QStringLiteral("nothing like it"));
@@ -750,7 +750,7 @@ class WindowTest : public QObject {
     QTRY_VERIFY(!window_->busy());
   }
 
-  void theDetailsOfACollectiveHoldWhatNcclSaysOfIt() {
+  void theDetailsOfACollectiveHoldItsNcclFields() {
     window_->loader()->setOpener([](const auto&, const auto&) {
       using namespace prof;  // NOLINT: rows of every table
       analyzer::StoreBuilder trace;

@@ -332,7 +332,7 @@ esac
             self.assertIn(f"install libclang-rt-{clang}-dev:", text)
             self.assertEqual(text.count("install libclang-"), 1)
 
-    def test_an_installed_clang_tells_its_own_runtime(self):
+    def test_an_installed_clang_names_its_own_runtime(self):
         self.write("../stubs/dpkg-query", """#!/bin/sh
 case "$*" in
   *Status*" clang") echo -n installed ;;
@@ -342,7 +342,7 @@ esac
 """, program=True)
         self.assertIn("install libclang-rt-16-dev:", self.set_up_on("ID=debian\n", 14))
 
-    def test_only_on_debian_12_it_does_not_say_that_it_is_untested(self):
+    def test_only_on_debian_12_it_is_not_reported_as_untested(self):
         self.assertNotIn("untested", self.set_up_on('ID=debian\nVERSION_ID="12"\nPRETTY_NAME="Debian 12"\n', 14))
         for name, words in (("Debian 13", 'ID=debian\nVERSION_ID="13"\n'), ("Ubuntu 24.04", 'ID=ubuntu\nVERSION_ID="24.04"\n'),
                             ("this system", "")):

@@ -59,7 +59,7 @@ class ChromeEvent {
     if (shape_.has("+lacuna")) return;
     own_.clear();
     forEachOwnColumn(row, [&]<class T>(const T& value, std::string_view column) {
-      if (value == T{} || saysOtherwise(row, column)) return;
+      if (value == T{} || isGivenInKinetosWords(row, column)) return;
       own_ += own_.empty() ? "~\"lacuna\": {" : ", ";
       json::appendQuoted(own_, column);
       own_ += ": ";
@@ -86,7 +86,7 @@ class ChromeEvent {
   bool putArguments(ArgTable table);
   /// True when the event gives a column in Kineto's words.
   template <class Row>
-  bool saysOtherwise(const Row& row, std::string_view column) const {
+  bool isGivenInKinetosWords(const Row& row, std::string_view column) const {
     if constexpr (std::is_same_v<Row, prof::Range>) {
       // Readers take numbers of up to 18 digits.
       constexpr std::int64_t kMost = 999'999'999'999'999'999;

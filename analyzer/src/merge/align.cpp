@@ -70,7 +70,7 @@ CollectiveEnds collectivesOf(const Store& store, const std::vector<Marker>& mark
   return out;
 }
 
-bool tellsGroups(const CollectiveEnds& ends) {
+bool hasGroups(const CollectiveEnds& ends) {
   return std::ranges::any_of(ends, [](const auto& entry) { return entry.first.group != "\n"; });
 }
 
@@ -107,7 +107,7 @@ std::optional<Alignment> byCollectives(const Store& reference, const Store& othe
   const CollectiveEnds second = collectivesOf(other, theirs, true);
   std::vector<std::int64_t> differences = differencesOf(first, second);
   // Where only one of the two has communicators, their kernels' names are what they have in common.
-  if (differences.empty() && tellsGroups(first) != tellsGroups(second)) {
+  if (differences.empty() && hasGroups(first) != hasGroups(second)) {
     differences =
         differencesOf(collectivesOf(reference, ours, false), collectivesOf(other, theirs, false));
   }

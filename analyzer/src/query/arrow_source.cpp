@@ -25,7 +25,7 @@ std::uint64_t textOfBatch(const std::vector<ArrowColumn>& columns) {
   return bytes;
 }
 
-// --- statements
+// Statements.
 
 ArrowType declaredType(const char* type) {
   const std::string_view name = type == nullptr ? "" : type;
@@ -98,7 +98,7 @@ class StatementSource : public ArrowSource {
   std::uint64_t row_ = 0;  ///< counted from 1
 };
 
-// --- tables
+// Tables.
 
 /// The length of a batch's texts is checked after so many rows.
 constexpr std::uint64_t kPieceRows = 4096;

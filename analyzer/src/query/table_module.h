@@ -40,9 +40,9 @@ inline void answerText(sqlite3_context* context, std::string_view text) {
 ///   std::string sql() const                       its columns (TableSql)
 ///   int plan(sqlite3_index_info& info) const      how a statement reads it (SQLite's xBestIndex)
 /// Table::Cursor derives from sqlite3_vtab_cursor, is made of a Table&, and has
-///   int filter(int plan, const char* text, std::span<sqlite3_value*> values)   begins to read by
-///   such a plan void next(), bool atEnd() const, std::uint64_t row (the rowid) void
-///   answer(sqlite3_context* context, int column)
+///   int filter(int plan, const char* text, std::span<sqlite3_value*> values)   begins such a plan
+///   void next(), bool atEnd() const, std::uint64_t row (the rowid)
+///   void answer(sqlite3_context* context, int column)
 template <class Table>
 class TableModule {
  public:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "formats/markdown.h"
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/prof/amounts.h"
 #include "report/json_writer.h"
@@ -151,13 +152,14 @@ std::string findingListJson() {
   return json.take();
 }
 
-std::string findingTables() {
-  std::string out =
-      "| id | kind | meaning | when | change | would refute it |\n|---|---|---|---|---|---|\n";
+std::string findingsMarkdown() {
+  std::string out;
   for (const FindingRule* rule : allRules()) {
-    out += fmt::format("| [`{0}`](../findings/{0}.md) | {1} | {2} | {3} | {4} | {5} |\n", rule->key,
-                       kindName(rule->kind), rule->meaning, formula(*rule),
-                       withNumbers(*rule, rule->fix), rule->refutedBy);
+    out += markdownItem(fmt::format("[`{0}`](../findings/{0}.md), {1}: {2}", rule->key,
+                                    kindName(rule->kind), rule->meaning));
+    out += markdownItem("when: " + formula(*rule), 1);
+    out += markdownItem("change: " + withNumbers(*rule, rule->fix), 1);
+    out += markdownItem(fmt::format("would refute it: {}", rule->refutedBy), 1);
   }
   out += "\nThe numbers above, and how sure each rule is before the replay adds its own doubt:\n\n";
   out += "| id | number | value | why |\n|---|---|---|---|\n";

@@ -22,12 +22,12 @@ namespace {
 /// For so little of a step nobody switches anything on; the next run differs by more.
 constexpr double kWorthSwitching = 0.005;
 /// A fault may be hidden behind another fault, but it costs something.
-constexpr double kWorthMending = 0.001;
+constexpr double kWorthFixing = 0.001;
 
 }  // namespace
 
 double leastWorthActing(FindingKind kind) {
-  return kind == FindingKind::Fault ? kWorthMending : kWorthSwitching;
+  return kind == FindingKind::Fault ? kWorthFixing : kWorthSwitching;
 }
 
 double shareOf(std::int64_t part, std::int64_t total) {

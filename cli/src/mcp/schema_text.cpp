@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/nearest.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/query.h"
 #include "lacuna/analyzer/report.h"
-#include "nearest.h"
 
 namespace lacuna::cli::mcp {
 namespace {

@@ -9,10 +9,10 @@
 #include <array>
 #include <string_view>
 
+#include "base/output.h"
+#include "base/settings.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
-#include "output.h"
-#include "settings.h"
 
 namespace lacuna::cli::tune {
 namespace {

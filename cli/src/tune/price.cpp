@@ -16,12 +16,12 @@
 #include <exception>
 #include <optional>
 
+#include "base/progress_line.h"
+#include "base/sandbox.h"
+#include "base/settings.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/whatif.h"
-#include "progress_line.h"
-#include "sandbox.h"
-#include "settings.h"
 
 namespace lacuna::cli::tune {
 namespace {

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/settings.h"
 #include "lacuna/collector/settings.h"
 #include "lacuna/prof/result.h"
-#include "settings.h"
 #include "tune/decision.h"
 
 namespace lacuna::cli::tune {

@@ -38,7 +38,7 @@ NoteState readNote(const Note (&notes)[Size], std::uint64_t number, Read&& read)
 }
 
 /// Calls take() after read(note) for each whole note from number `seen` on. One that is still being
-/// written is looked at the next time; one that was overwritten is lost.
+/// written is read the next time; one that was overwritten is lost.
 template <class Note, std::size_t Size, class Read, class Take>
 void followNotes(const Note (&notes)[Size], const std::atomic<std::uint64_t>& written,
                  std::uint64_t& seen, Read&& read, Take&& take) {

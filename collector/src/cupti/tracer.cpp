@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -18,11 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/clock.h"
 #include "core/no_signals.h"
 #include "cupti/buffer_pool.h"
 #include "cupti/calls.h"
 #include "cupti/capture.h"
+#include "cupti/clock_reader.h"
 #include "cupti/contexts.h"
 #include "cupti/made_nodes.h"
 #include "cupti/pm_sampler.h"
@@ -89,11 +88,8 @@ void CUPTIAPI onCallback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_Call
   }
 }
 
-/// Readings of a pair of clocks; the best of them counts, unless one is good enough.
-constexpr int kClockReadings = 8;
-constexpr std::int64_t kGoodReadingNs = 1000;
-/// Readings that are kept: of some hours. No record comes so late that it would need older ones.
-constexpr std::size_t kMostClocks = 100'000;
+/// Stamps are exact between two readings of the clocks, and only as good as the clocks' rates are
+/// alike after the last.
 constexpr std::chrono::milliseconds kFreshClocks{10};
 /// Callback ids are dense; versions differ in how many there are.
 constexpr std::uint32_t kMaxCallbackId = 2000;
@@ -107,8 +103,7 @@ struct Tracer::Impl {
   Strides strides{};
   BufferPool* pool = nullptr;
   std::unique_ptr<CaptureWriter> capture;
-  ClockMap clock;
-  Clock::time_point clocksReadAt;
+  ClockReader clocks{library};
   std::vector<CUpti_ActivityKind> enabled;
   std::vector<std::pair<bool, CUpti_CallbackId>> calls;  ///< that are traced; true: the driver's
   CUpti_SubscriberHandle subscriber = nullptr;
@@ -140,9 +135,6 @@ struct Tracer::Impl {
   void note(const std::string& text);
   std::string callbackName(bool driver, std::uint32_t id) const;
   void settle();
-  std::optional<std::int64_t> readStamp() const;
-  void readClocks();
-  void keepClocks(Clock::duration age);
   void readDrops();
   void noteCapture();
   void drainUntil(Clock::time_point end);
@@ -368,8 +360,8 @@ bool Tracer::Impl::setUp() {
   const CUptiResult result = library.ActivityRegisterCallbacks(&bufferRequested, &bufferCompleted);
   if (result != CUPTI_SUCCESS)
     return giveUp("no CUDA timeline: CUPTI takes no buffers: " + library.describe(result));
-  readClocks();
-  if (clock.empty()) {
+  clocks.read(capture.get());
+  if (clocks.map().empty()) {
     return giveUp(
         "no CUDA timeline: CUPTI does not report its time (cuptiGetTimestamp), so its records "
         "cannot be placed beside the host's");
@@ -392,7 +384,7 @@ void Tracer::Impl::tearDown() {
   while (!enabled.empty()) disable(enabled.back());
   (void)library.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   guarded([&] {
-    readClocks();
+    clocks.read(capture.get());
     drainUntil(Clock::time_point::max());
     putNodes();
     pollHardware();
@@ -412,42 +404,6 @@ void Tracer::Impl::settle() {
           "the last work may lack its end: a stream was being captured into a graph, which waiting "
           "would have broken");
   });
-}
-
-/// The time now on the clock of the records' stamps, whichever that is: cuptiGetTimestamp is
-/// documented to return it.
-std::optional<std::int64_t> Tracer::Impl::readStamp() const {
-  std::uint64_t stamp = 0;
-  if (library.GetTimestamp(&stamp) != CUPTI_SUCCESS || stamp == 0) return std::nullopt;
-  return static_cast<std::int64_t>(
-      std::min<std::uint64_t>(stamp, std::numeric_limits<std::int64_t>::max()));
-}
-
-void Tracer::Impl::readClocks() {
-  // The middle of two readings bounds the error by half the time between them; the thread may be
-  // interrupted there.
-  std::int64_t stamp = 0;
-  prof::TimeNs monotonic = 0;
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (int i = 0; i < kClockReadings && least > kGoodReadingNs; ++i) {
-    const std::int64_t before = nowNs();
-    const std::optional<std::int64_t> there = readStamp();
-    const std::int64_t between = nowNs() - before;
-    if (!there || between >= least) continue;
-    least = between;
-    stamp = *there;
-    monotonic = before + between / 2;
-  }
-  clocksReadAt = Clock::now();
-  if (stamp == 0) return;
-  clock.add(stamp, monotonic);
-  clock.keepNewest(kMostClocks);
-  if (capture) capture->clock(stamp, monotonic);
-}
-
-/// Reads the clocks where the last reading is so old.
-void Tracer::Impl::keepClocks(Clock::duration age) {
-  if (Clock::now() - clocksReadAt >= age) readClocks();
 }
 
 void Tracer::Impl::readDrops() {
@@ -472,9 +428,7 @@ void Tracer::Impl::decodeOne(const BufferPool::Full& full) {
   if (capture) capture->buffer(full.data, full.bytes);
   noteCapture();
   sink->beforeRows();
-  // Stamps are exact between two readings, and only as good as the clocks' rates are alike after
-  // the last.
-  keepClocks(kFreshClocks);
+  clocks.readAgain(kFreshClocks, capture.get());
   const std::size_t used = decoder->decodeBuffer(full.data, full.bytes, strides);
   std::lock_guard lock(reportMutex);
   report.truncated += used == full.bytes ? 0 : 1;
@@ -511,7 +465,7 @@ void Tracer::Impl::sampleHardware() {
 
 void Tracer::Impl::pollHardware() {
   for (const auto& [device, sampler] : hardware) {
-    const std::optional<std::int64_t> now = readStamp();
+    const std::optional<std::int64_t> now = clocks.stamp();
     if (!now) continue;
     sampler->poll(
         static_cast<std::uint64_t>(*now),
@@ -533,7 +487,7 @@ void Tracer::Impl::stopHardware() {
 /// Has CUPTI hand over what is in its buffers; it is decoded with what comes next.
 void Tracer::Impl::flush() {
   (void)library.ActivityFlushAll(0);
-  readClocks();
+  clocks.read(capture.get());
   readDrops();
   sampleHardware();
   sendReport();
@@ -556,7 +510,7 @@ void Tracer::Impl::run() {
     pool->prepare();
     sink->beforeRows();
     putNodes();
-    keepClocks(options.clockEvery);
+    clocks.readAgain(options.clockEvery, capture.get());
     // Buffers that come meanwhile, full or flushed, bring the next flush no nearer.
     if (stopping || Clock::now() < flushAt) continue;
     flush();
@@ -589,7 +543,7 @@ std::unique_ptr<Tracer> Tracer::start(Library library, RowSink& sink,
   impl->sink = &sink;
   if (!impl->setUp()) return std::unique_ptr<Tracer>(new Tracer(std::move(impl)));
   DecoderHooks hooks;
-  hooks.clock = &impl->clock;
+  hooks.clock = &impl->clocks.map();
   hooks.text = [](const void* pointer) {
     return pointer != nullptr ? std::string_view(static_cast<const char*>(pointer))
                               : std::string_view();

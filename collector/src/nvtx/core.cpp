@@ -23,8 +23,7 @@ std::string textOf(const wchar_t* text) {
   return narrow(text);
 }
 
-// --- events
-// ---------------------------------------------------------------------------------------------------------
+// Events.
 
 nvtxRangeId_t NVTX_API domainStart(nvtxDomainHandle_t domain,
                                    const nvtxEventAttributes_t* attributes) {
@@ -71,8 +70,7 @@ void NVTX_API markW(const wchar_t* message) {
   mark(Domain::standard(), {.wideMessage = message != nullptr ? message : L""});
 }
 
-// --- names
-// ----------------------------------------------------------------------------------------------------------
+// Names.
 
 template <class Char>
 nvtxDomainHandle_t NVTX_API createDomain(const Char* name) {
@@ -107,8 +105,7 @@ void NVTX_API nameOsThread(std::uint32_t id, const Char* name) {
   nameThread(id, textOf(name));
 }
 
-// --- resources
-// ------------------------------------------------------------------------------------------------------
+// Resources.
 
 void recordEnvironment(const std::string& key, const std::string& value) {
   prof::Environment row;
@@ -163,8 +160,7 @@ void NVTX_API nameCuda(Handle handle, const Char* name) {
   recordEnvironment(keyOf(wordFor(Thing), (std::uint64_t)(handle)), textOf(name));
 }
 
-// --- tables
-// ---------------------------------------------------------------------------------------------------------
+// Tables.
 
 /// Fills slots of one module's table; a table of an older NVTX may be shorter.
 class Table {

@@ -107,8 +107,7 @@ void NVTX_API permissionsUnbind(nvtxDomainHandle_t domain, std::uint32_t scope) 
   recordDeclaration({domain, kPermissions, "unbind", scopeOf(scope)});
 }
 
-// --- of CUDA, whose header cannot be had without CUDA
-// ----------------------------------------------------------------
+// Those of CUDA, whose header cannot be had without CUDA.
 
 nvtxMemPermissionsHandle_t NVTX_API cudaProcessPermissions(nvtxDomainHandle_t) {
   return permissionsHandle(kCudaProcess);

@@ -182,8 +182,7 @@ Registered& entryOf(TimeDomain id) {
   return registered().back();
 }
 
-// --- the calls
-// -------------------------------------------------------------------------------------------------------
+// The calls.
 
 std::int64_t NVTX_API timestampGet() {
   return nowNs();

@@ -127,12 +127,12 @@ void Watcher::startScanning(pid_t pid) {
     timers_.emplace(prof::segmentFolder(recording_), *scan_);
     notes_.push_back(fmt::format(
         "CPU samples come from timers in the programs ({}): the kernel's tick bounds how many "
-        "there are, and thread states were looked at every 20 ms in /proc.{}",
+        "there are, and thread states were read every 20 ms from /proc.{}",
         why,
         sampler_.why.empty() ? "" : " lacuna doctor explains how to get the kernel's samples."));
   } else {
     notes_.push_back(fmt::format(
-        "threads were looked at every 10 ms in /proc ({}): states and CPU time, no call stacks.{}",
+        "threads were read every 10 ms from /proc ({}): states and CPU time, no call stacks.{}",
         why, sampler_.why.empty() ? "" : " lacuna doctor has the remedy."));
   }
 }

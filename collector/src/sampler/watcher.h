@@ -18,17 +18,17 @@
 #include "gpu/gpu_counters.h"
 #include "lacuna/collector/options.h"
 #include "lacuna/prof/recording.h"
-#include "proc/counters.h"
-#include "proc/scan.h"
 #include "python/python_sampler.h"
 #include "sampler/choice.h"
+#include "sampler/counters.h"
 #include "sampler/executed_files.h"
 #include "sampler/journal.h"
 #include "sampler/mapped_files.h"
 #include "sampler/perf_ring.h"
 #include "sampler/process_tree.h"
+#include "sampler/rings.h"
+#include "sampler/scan.h"
 #include "sampler/window.h"
-#include "timer/rings.h"
 
 namespace lacuna::collector::sampler {
 

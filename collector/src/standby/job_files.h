@@ -16,7 +16,7 @@
 /// its name, and each read reaches the server. Nothing else connects the machines.
 namespace lacuna::collector::standby {
 
-/// A process, from whichever machine it is looked at.
+/// A process, seen from any machine.
 struct Address {
   std::string host;
   std::string boot;  ///< of the machine's kernel, since it was started

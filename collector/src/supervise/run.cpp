@@ -13,12 +13,10 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "core/clock.h"
 #include "core/standby_page.h"
 #include "lacuna/collector/capture.h"
-#include "lacuna/prof/amounts.h"
 #include "sampler/choice.h"
 #include "sampler/watcher.h"
 #include "supervise/capture_watch.h"
@@ -30,6 +28,7 @@
 #include "supervise/hurry.h"
 #include "supervise/live_line.h"
 #include "supervise/program.h"
+#include "supervise/run_notes.h"
 #include "supervise/self_cost.h"
 #include "supervise/signals.h"
 #include "supervise/timed_switch.h"
@@ -44,29 +43,9 @@ namespace fs = std::filesystem;
 /// Polling interval for timers and orders from outside; signals and ended children wake at once.
 constexpr int kPollEveryMs = 100;
 constexpr int kPollOftenEveryMs = 50;
-/// Number of programs that a note names among those that could not be recorded.
-constexpr std::size_t kImagesListed = 8;
 /// Share of the run; what lived less is a tool that somebody called in passing, as Python calls
 /// ldconfig.
 constexpr double kMatters = 0.01;
-
-/// Programs that could not be recorded.
-struct Unable {
-  std::vector<std::string> programs;
-  std::set<std::string> remedies;
-
-  [[nodiscard]] std::string text() const {
-    const std::size_t listed = std::min(programs.size(), kImagesListed);
-    const std::size_t more = programs.size() - listed;
-    return fmt::format(
-        "{} program{} could not be recorded: {}{}. NVTX and CUDA events of {} are missing. Remedy: "
-        "{}.",
-        programs.size(), programs.size() == 1 ? "" : "s",
-        fmt::join(programs.data(), programs.data() + listed, ", "),
-        more > 0 ? fmt::format(" and {} more", more) : "", programs.size() == 1 ? "it" : "them",
-        fmt::join(remedies, "; "));
-  }
-};
 
 /// Everything of one run, from the empty recording to the finished trace.
 class Supervisor {
@@ -306,11 +285,7 @@ class Supervisor {
   void noteUser(pid_t pid, uid_t user) {
     if (user == geteuid() || user == 0 || otherUser_) return;
     report_.explained = otherUser_ = true;
-    report_.notes.push_back(
-        fmt::format("process {} ran as user {}, who cannot reach the recording of user {}: what "
-                    "such processes did is missing, unless they had begun to record before they "
-                    "changed users. Remedy: start lacuna run itself as user {}.",
-                    pid, user, geteuid(), user));
+    report_.notes.push_back(run_notes::otherUser(pid, user));
   }
 
   void handleSignals(const std::vector<int>& seen) {
@@ -391,17 +366,11 @@ class Supervisor {
     std::error_code error;
     const bool kept = recordingIsThere();
     if (!kept && !fs::exists(report_.output, error)) {
-      report_.failure = fmt::format("{} is gone: it was deleted or moved while it was written",
-                                    report_.output.string());
+      report_.failure = run_notes::traceGone(report_.output);
     } else if (!kept && !status) {
-      report_.failure = fmt::format(
-          "{} is gone: it was deleted or moved while the program ran. {} has what processes "
-          "recorded that had begun before",
-          recording_.string(), report_.output.string());
+      report_.failure = run_notes::recordingGone(recording_, report_.output);
     } else if (!status) {
-      report_.failure =
-          fmt::format("{}. The recorded events are kept; when that is fixed: lacuna recover {}",
-                      status.error().message, recording_.string());
+      report_.failure = run_notes::kept("The recorded events", status.error(), recording_);
     }
   }
 
@@ -411,9 +380,8 @@ class Supervisor {
     report_.stats = drainer_->stats();
     drainer_.reset();
     control_.reset();
-    report_.failure =
-        fmt::format("{}. The recorded events are kept; when that is fixed: lacuna recover {}",
-                    (flushed ? why : flushed).error().message, recording_.string());
+    const prof::Error& error = (flushed ? why : flushed).error();
+    report_.failure = run_notes::kept("The recorded events", error, recording_);
   }
 
   /// The outcome of each setting is in the trace too, for later comparisons of traces.
@@ -436,36 +404,26 @@ class Supervisor {
     const prof::TimeNs joinedNs = report_.stats.firstJoinNs - startNs_;
     if (options_.durationNs == 0 || report_.stats.firstJoinNs == 0) return;
     if (joinedNs <= options_.delayNs + options_.durationNs) return;
-    report_.notes.push_back(
-        fmt::format("no NVTX or CUDA event was recorded: the first process with an event began {} "
-                    "after the start, when --duration was over. Remedy: a longer --duration",
-                    prof::timeText(joinedNs)));
+    report_.notes.push_back(run_notes::joinedTooLate(joinedNs));
   }
 
   void noteTruncated() {
     if (report_.stats.truncated == 0) return;
     report_.explained = true;
-    report_.notes.push_back(
-        fmt::format("{} process{} shortened the file that held {} events, and lost what it held. "
-                    "Remedy: leave alone what lies in {}.",
-                    report_.stats.truncated, report_.stats.truncated == 1 ? "" : "es",
-                    report_.stats.truncated == 1 ? "its" : "their", segments_.string()));
+    report_.notes.push_back(run_notes::truncated(report_.stats, segments_));
   }
 
   /// The trace's log has the message of each of them.
   void noteUnable(const std::string& why) {
-    const std::uint32_t others = report_.stats.unable > 0 ? report_.stats.unable - 1 : 0;
     if (why.empty()) return;
     report_.explained = true;
-    report_.notes.push_back(
-        others == 0 ? why
-                    : fmt::format("{}; nor could {} other{}", why, others, others == 1 ? "" : "s"));
+    report_.notes.push_back(run_notes::unreadable(why, report_.stats.unable));
   }
 
   /// Notes the programs that were started and that no recorder can enter.
   void noteImages(const sampler::ProcessTree::Images& images) {
     if (!options_.sources.nvtx && !options_.sources.cuda) return;
-    Unable unable, brief;
+    run_notes::Unrecorded unrecorded, brief;
     for (const auto& [image, livedNs] : images.all) {
       std::error_code error;
       const auto found = obstacles_.find(image);
@@ -475,16 +433,14 @@ class Supervisor {
         obstacle = {"environment cleared", "leave it the variables that lacuna run sets"};
       }
       if (obstacle.what.empty()) continue;
-      Unable& into = static_cast<double>(livedNs) < kMatters * static_cast<double>(report_.wallNs)
-                         ? brief
-                         : unable;
-      into.programs.push_back(fmt::format("{} ({})", image, obstacle.what));
-      into.remedies.insert(obstacle.remedy);
+      const bool isBrief =
+          static_cast<double>(livedNs) < kMatters * static_cast<double>(report_.wallNs);
+      (isBrief ? brief : unrecorded).add(image, obstacle);
     }
-    if (!brief.programs.empty()) asides_.push_back(brief.text());
-    if (unable.programs.empty()) return;
+    if (!brief.empty()) asides_.push_back(brief.text());
+    if (unrecorded.empty()) return;
     report_.explained = true;
-    report_.notes.push_back(unable.text());
+    report_.notes.push_back(unrecorded.text());
   }
 
   /// An empty trace must not look like a program that records nothing.
@@ -493,24 +449,13 @@ class Supervisor {
     const bool wasOrdered = control.switches.load() != 0 || control_->broken();
     if (wasOrdered || control.enabled.load() != 0 || control.switchCount.load() != 0) return;
     report_.explained = true;
-    report_.notes.push_back(
-        options_.captureRange.empty()
-            ? "nothing was recorded: the program ended before --delay was over. Remedy: a shorter "
-              "--delay"
-            : fmt::format("nothing was recorded: no NVTX range '{}' was opened. Remedy: give "
-                          "--capture-range the name of a range exactly as the program opens it.",
-                          options_.captureRange));
+    report_.notes.push_back(run_notes::neverOn(options_.captureRange));
   }
 
   /// A recorder that waits for slow steps must not wait in vain without a word.
   void noteNoSteps() {
     if (!options_.dumpOn.slowStep || (*control_)->stepCount.load() != 0) return;
-    const std::string name =
-        options_.stepRange.empty() ? "step, train_step or ProfilerStep#…" : options_.stepRange;
-    report_.notes.push_back(fmt::format(
-        "no step was seen, so none could be slow: no NVTX range named {} was pushed. Remedy: give "
-        "--step-range the name of a range that the program pushes for each step",
-        name));
+    report_.notes.push_back(run_notes::noSteps(options_.stepRange));
   }
 
   void finishFlight() {
@@ -525,14 +470,9 @@ class Supervisor {
     reportDump(flight_->answer());
     // Dumps that were written before or after one that failed are there all the same.
     if (const auto& failure = flight_->failure(); !failure && !recordingIsThere()) {
-      report_.failure = fmt::format(
-          "{} is gone: it was deleted or moved while the program ran, and no dump can be written "
-          "without it",
-          recording_.string());
+      report_.failure = run_notes::ringsGone(recording_);
     } else if (!failure) {
-      report_.failure =
-          fmt::format("{}. The events in the rings are kept; when that is fixed: lacuna recover {}",
-                      failure.error().message, recording_.string());
+      report_.failure = run_notes::kept("The events in the rings", failure.error(), recording_);
       made_ = false;  // it stays
     }
     abandon();

@@ -80,8 +80,7 @@ int threadId() {
   return static_cast<int>(syscall(SYS_gettid));
 }
 
-// --- a sample
-// --------------------------------------------------------------------------------------------------------
+// A sample.
 
 struct Registers {
   std::uintptr_t instruction, stack, frame;
@@ -139,8 +138,7 @@ void onSignal(int number, siginfo_t* info, void* context) {
   errno = error;
 }
 
-// --- timers
-// ----------------------------------------------------------------------------------------------------------
+// Timers.
 
 /// The clock of a thread's CPU time, as pthread_getcpuclockid() would make it.
 clockid_t clockOf(int tid) {
@@ -192,8 +190,7 @@ void disarm(void* timed) {
   static_cast<Timed*>(timed)->tid.store(0);
 }
 
-// --- the signal
-// ------------------------------------------------------------------------------------------------------
+// The signal.
 
 /// A signal that nobody uses. SIGURG first: a program whose signals are reset behind our back
 /// ignores it. Then the real-time ones, from the far end; SIGPROF belongs to other profilers.
@@ -241,8 +238,7 @@ void giveWay(int number) {
   pthread_mutex_unlock(&gSignalLock);
 }
 
-// --- the ring
-// --------------------------------------------------------------------------------------------------------
+// The ring.
 
 /// The lines of /proc/self/maps that hold code, as many as there is room for.
 void writeMaps(Ring& ring) {
@@ -302,8 +298,7 @@ Ring* makeRing() {
   return ring;
 }
 
-// --- the life of a process
-// -------------------------------------------------------------------------------------------
+// The life of a process.
 
 StackBounds mainStack() {
   const auto high = reinterpret_cast<std::uintptr_t>(__libc_stack_end);

@@ -63,29 +63,16 @@ void printButConfessions(QtMsgType type, const QMessageLogContext& context,
     printMessage(type, context, message);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  using namespace lacuna::gui;
-  if (!choosePlatform(argc, argv)) {
-    complainOfNoDisplay(QStringLiteral("neither DISPLAY nor WAYLAND_DISPLAY is set"));
-    return 1;
-  }
-  printMessage = qInstallMessageHandler(printButConfessions);
-  QApplication app(argc, argv);
+/// The names by which desktops and settings know the program.
+void nameApplication() {
   QCoreApplication::setOrganizationName(QStringLiteral("lacuna"));
   QCoreApplication::setApplicationName(QStringLiteral("lacuna-gui"));
   QCoreApplication::setApplicationVersion(QStringLiteral(LACUNA_VERSION));
   QGuiApplication::setDesktopFileName(QStringLiteral("lacuna"));
   QGuiApplication::setWindowIcon(QIcon::fromTheme(QStringLiteral("lacuna")));
-  QTranslator translator;
-  if (translator.load(QLocale(), QStringLiteral("lacuna"), QStringLiteral("_"),
-                      QCoreApplication::applicationDirPath() +
-                          QStringLiteral("/../share/lacuna/translations"))) {
-    QCoreApplication::installTranslator(&translator);
-  }
+}
 
-  QCommandLineParser parser;
+void describeOptions(QCommandLineParser& parser) {
   parser.setApplicationDescription(
       QCoreApplication::translate("main", "Explore a trace of a training run."));
   parser.addHelpOption();
@@ -133,6 +120,39 @@ int main(int argc, char** argv) {
   option("play",
          QT_TRANSLATE_NOOP("main", "a change to play on the overview, as in loader.workers=4"),
          "change");
+}
+
+/// The theme and the size: those of the last time, or of a picture, unless the options name others.
+void dress(lacuna::gui::MainWindow& window, const lacuna::gui::StartRequest& request) {
+  if (request.screenshot.isEmpty()) {
+    window.restoreAppearance();
+  } else {
+    window.setDark(true);
+  }
+  if (request.dark) window.setDark(*request.dark);
+  if (request.size.isValid()) window.resize(request.size);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace lacuna::gui;
+  if (!choosePlatform(argc, argv)) {
+    complainOfNoDisplay(QStringLiteral("neither DISPLAY nor WAYLAND_DISPLAY is set"));
+    return 1;
+  }
+  printMessage = qInstallMessageHandler(printButConfessions);
+  QApplication app(argc, argv);
+  nameApplication();
+  QTranslator translator;
+  if (translator.load(QLocale(), QStringLiteral("lacuna"), QStringLiteral("_"),
+                      QCoreApplication::applicationDirPath() +
+                          QStringLiteral("/../share/lacuna/translations"))) {
+    QCoreApplication::installTranslator(&translator);
+  }
+
+  QCommandLineParser parser;
+  describeOptions(parser);
   parser.process(app);
 
   StartRequest request;
@@ -146,13 +166,7 @@ int main(int argc, char** argv) {
     QTextStream(stderr) << "lacuna-gui: " << problem << "\n";
     return 2;
   }
-  if (request.screenshot.isEmpty()) {
-    window.restoreAppearance();
-  } else {
-    window.setDark(true);
-  }
-  if (request.dark) window.setDark(*request.dark);
-  if (request.size.isValid()) window.resize(request.size);
+  dress(window, request);
   if (!request.screenshot.isEmpty()) return takeScreenshot(window, request);
   startInteractive(window, request);
   window.show();

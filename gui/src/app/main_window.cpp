@@ -6,26 +6,19 @@
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QHBoxLayout>
-#include <QLabel>
 #include <QMimeData>
 #include <QScreen>
 #include <QSettings>
-#include <QStackedWidget>
 #include <QStatusBar>
-#include <QTabBar>
-#include <QVBoxLayout>
 #include <algorithm>
-#include <climits>
 
 #include "app/live_follower.h"
 #include "app/loader.h"
 #include "app/session.h"
+#include "app/status_line.h"
 #include "app/style.h"
 #include "base/desk.h"
 #include "base/words.h"
-#include "lacuna/prof/amounts.h"
-#include "views/page_list.h"
 #include "views/parts.h"
 #include "views/start_pages.h"
 
@@ -33,7 +26,6 @@ namespace lacuna::gui {
 
 namespace {
 constexpr int kRecentKept = 8;
-constexpr qint64 kAnalysisPause = 4;  // times as long as an analysis takes
 }  // namespace
 
 MainWindow::MainWindow(QWidget* parent)
@@ -41,67 +33,31 @@ MainWindow::MainWindow(QWidget* parent)
       loader_(new Loader(this)),
       live_(new LiveFollower(this)),
       runner_(new AnalysisRunner(this)),
-      desk_(new Desk(this)) {
+      schedule_(new AnalysisSchedule(runner_, live_, this)),
+      desk_(new Desk(this)),
+      states_(new WindowStates(this)),
+      pages_(new PageStack(*desk_, states_)),
+      status_(new StatusLine(statusBar())) {
   setWindowTitle(QStringLiteral("Lacuna"));
   setAcceptDrops(true);
   resize(1440, 900);
-  states_ = new QStackedWidget(this);
-  welcome_ = new WelcomePage(states_);
-  loading_ = new LoadingPage(states_);
-  error_ = new ErrorPage(states_);
-  auto* workspace = new QWidget(states_);
-  auto* down = new QVBoxLayout(workspace);
-  down->setContentsMargins(0, 0, 0, 0);
-  down->setSpacing(0);
-  auto* top = new QWidget(workspace);
-  top->setObjectName(QStringLiteral("topBar"));
-  auto* across = new QHBoxLayout(top);
-  across->setContentsMargins(8, 0, 12, 0);
-  tabs_ = new QTabBar(top);
-  tabs_->setObjectName(QStringLiteral("pages"));
-  tabs_->setExpanding(false);
-  tabs_->setAccessibleName(tr("Pages"));
-  across->addWidget(tabs_);
-  across->addStretch();
-  pages_ = new QStackedWidget(workspace);
-  down->addWidget(top);
-  down->addWidget(pages_, 1);
-  for (QWidget* page : {static_cast<QWidget*>(welcome_), static_cast<QWidget*>(loading_),
-                        static_cast<QWidget*>(error_), workspace}) {
-    states_->addWidget(page);
-  }
+  states_->setPages(pages_);
   setCentralWidget(states_);
-  makePages();
-  connect(tabs_, &QTabBar::currentChanged, this, [this](int index) {
-    pages_->setCurrentIndex(index);
-    // Keys go to what the page is about, unless it is the tabs that are walked through.
-    if (!tabs_->hasFocus()) current()->subject()->setFocus();
-  });
-
-  summary_ = new QLabel(this);
-  summary_->setTextFormat(Qt::PlainText);  // names of files, too, may look like tags
-  warnings_ = new QLabel(this);
-  statusBar()->addWidget(summary_, 1);
-  liveLabel_ = new QLabel(this);
-  liveLabel_->setObjectName(QStringLiteral("live"));
-  liveLabel_->setToolTip(tr("The recording goes on; what is shown follows it"));
-  liveLabel_->hide();
-  statusBar()->addPermanentWidget(liveLabel_);
-  statusBar()->addPermanentWidget(warnings_);
-  statusBar()->setSizeGripEnabled(false);
   makeMenus();
+  connectLoader();
+  connectRunner();
+  connect(desk_, &Desk::messageWanted, this, &MainWindow::showMessage);
+  connect(states_, &WindowStates::choiceWanted, this, &MainWindow::chooseFile);
+  connect(states_, &WindowStates::pathWanted, this, &MainWindow::openFile);
+}
 
-  connect(loader_, &Loader::progressed, loading_, &LoadingPage::setProgress);
+void MainWindow::connectLoader() {
+  connect(loader_, &Loader::progressed, states_->loading(), &LoadingPage::setProgress);
   connect(loader_, &Loader::opened, this, &MainWindow::showTrace);
   connect(loader_, &Loader::failed, this, &MainWindow::showFailure);
-  connect(loader_, &Loader::cancelled, this, [this] { states_->setCurrentIndex(trace_ ? 3 : 0); });
-  connectRunner();
-  connect(loading_, &LoadingPage::cancelClicked, loader_, &Loader::cancel);
-  connect(welcome_, &WelcomePage::openClicked, this, &MainWindow::chooseFile);
-  connect(welcome_, &WelcomePage::recentClicked, this, &MainWindow::openFile);
-  connect(error_, &ErrorPage::backClicked, this, [this] { states_->setCurrentIndex(3); });
-  connect(error_, &ErrorPage::openClicked, this, &MainWindow::chooseFile);
-  connect(error_, &ErrorPage::retryClicked, this, &MainWindow::openFile);
+  connect(loader_, &Loader::cancelled, this,
+          [this] { trace_ ? states_->showPages() : states_->showWelcome(); });
+  connect(states_, &WindowStates::loadingCancelled, loader_, &Loader::cancel);
 }
 
 void MainWindow::restoreAppearance() {
@@ -113,31 +69,15 @@ void MainWindow::restoreAppearance() {
     resize(size().expandedTo(room * 3 / 5).boundedTo(room - QSize(16, 56)));
   }
   setDark(settings.value(QStringLiteral("dark"), true).toBool());
-  for (Page* page : all_) page->restoreAppearance(settings);
-  welcome_->setRecent(settings.value(QStringLiteral("recent")).toStringList());
+  for (Page* page : pages_->all()) page->restoreAppearance(settings);
+  states_->welcome()->setRecent(settings.value(QStringLiteral("recent")).toStringList());
 }
 
 MainWindow::~MainWindow() = default;
 
-void MainWindow::makePages() {
-  for (const PageEntry& entry : allPages()) all_.push_back(entry.make(*desk_, pages_));
-  for (std::size_t n = 0; n < all_.size(); ++n) {
-    const PageEntry& entry = allPages()[n];
-    pages_->addWidget(all_[n]);
-    const int tab = tabs_->addTab(tr(entry.title));
-    tabs_->setTabData(tab, QString::fromLatin1(entry.name));
-    connect(all_[n], &Page::wanted, this, [this, tab] { tabs_->setCurrentIndex(tab); });
-  }
-  connect(desk_, &Desk::messageWanted, this, &MainWindow::showMessage);
-}
-
-Page* MainWindow::current() const {
-  return all_[static_cast<std::size_t>(pages_->currentIndex())];
-}
-
 void MainWindow::connectRunner() {
   connect(runner_, &AnalysisRunner::progressed, this, [this](double share) {
-    for (Page* page : all_) page->setProgress(share);
+    for (Page* page : pages_->all()) page->setProgress(share);
   });
   connect(runner_, &AnalysisRunner::finished, this, &MainWindow::showFindings);
   connect(runner_, &AnalysisRunner::failed, this, [this](const QString& message) {
@@ -146,29 +86,20 @@ void MainWindow::connectRunner() {
       showMessage(tr("The new events could not be analysed: %1").arg(message));
     } else {
       findings_ = {nullptr, nullptr, message};
-      for (Page* page : all_) page->setFailure(message);
+      for (Page* page : pages_->all()) page->setFailure(message);
     }
     Q_EMIT analysisShown();
   });
   connect(live_, &LiveFollower::grew, this, &MainWindow::showGrown);
-  connect(live_, &LiveFollower::ended, this, [this] {
-    showSummary();
-    if (analyseAgain_) analyse();
-  });
-  connect(runner_, &AnalysisRunner::settled, this, [this] {
-    analysisMs_ = analysisClock_.restart();
-    if (analyseAgain_) analyse();
-  });
-  analyseLater_.setSingleShot(true);
-  connect(&analyseLater_, &QTimer::timeout, this, &MainWindow::analyse);
+  connect(live_, &LiveFollower::ended, this, &MainWindow::showSummary);
   connect(runner_, &AnalysisRunner::stripsReady, this, [this](const LedgerStrips& strips) {
-    for (Page* page : all_) page->setLedgers(strips);
+    for (Page* page : pages_->all()) page->setLedgers(strips);
   });
 }
 
 void MainWindow::showFindings(const Findings& findings) {
   findings_ = findings;
-  for (Page* page : all_) page->setFindings(findings);
+  for (Page* page : pages_->all()) page->setFindings(findings);
   Q_EMIT analysisShown();
 }
 
@@ -177,11 +108,11 @@ void MainWindow::saveAppearance() {
   QSettings settings;
   settings.setValue(QStringLiteral("dark"), dark_);
   settings.setValue(QStringLiteral("geometry"), saveGeometry());
-  for (const Page* page : all_) page->saveAppearance(settings);
+  for (const Page* page : pages_->all()) page->saveAppearance(settings);
 }
 
 void MainWindow::saveSession() {
-  if (remembering_ && trace_) saveTraceSession(*trace_, all_, page());
+  if (remembering_ && trace_) saveTraceSession(*trace_, pages_->all(), page());
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
@@ -193,38 +124,15 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 void MainWindow::setDark(bool dark) {
   dark_ = dark;
   applyStyle(*qApp, dark);
-  for (Page* page : all_) page->setDark(dark);
-}
-
-QStringList MainWindow::pageNames() const {
-  QStringList names;
-  for (int i = 0; i < tabs_->count(); ++i) names << tabs_->tabData(i).toString();
-  return names;
-}
-
-QString MainWindow::page() const {
-  return tabs_->tabData(tabs_->currentIndex()).toString();
-}
-
-bool MainWindow::showPage(const QString& name) {
-  const auto at = static_cast<int>(pageNames().indexOf(name));
-  if (at >= 0) tabs_->setCurrentIndex(at);
-  return at >= 0;
+  for (Page* page : pages_->all()) page->setDark(dark);
 }
 
 bool MainWindow::busy() const {
-  return runner_->busy() ||
-         std::any_of(all_.begin(), all_.end(), [](const Page* page) { return page->busy(); });
-}
-
-QString MainWindow::state() const {
-  static const char* const kStates[] = {"welcome", "loading", "error", "trace"};
-  return QString::fromLatin1(kStates[states_->currentIndex()]);
+  return runner_->busy() || std::ranges::any_of(pages_->all(), &Page::busy);
 }
 
 void MainWindow::openFile(const QString& path) {
-  loading_->begin(path);
-  states_->setCurrentWidget(loading_);
+  states_->showLoading(path);
   loader_->open(path);
 }
 
@@ -241,67 +149,35 @@ void MainWindow::showTrace(const TracePtr& trace) {
   protectFile(trace->path);
   findings_ = {};
   live_->stop();
-  analysisMs_ = 0;
-  analyseAgain_ = false;
-  analyseLater_.stop();
-  analysisClock_.start();
-  runner_->start(trace);
-  for (Page* page : all_) page->setTrace(trace);
-  states_->setCurrentIndex(3);
+  schedule_->begin(trace);
+  for (Page* page : pages_->all()) page->setTrace(trace);
+  states_->showPages();
   showSummary();
   remember(trace->path);
   fillRecent();
   const QString first = pageNames().front();
-  showPage(remembering_ ? restoreTraceSession(*trace_, all_, first) : first);
-  current()->subject()->setFocus();  // also where it was shown before
+  showPage(remembering_ ? restoreTraceSession(*trace_, pages_->all(), first) : first);
+  pages_->current()->subject()->setFocus();  // also where it was shown before
   live_->watch(trace->path, trace->fileBytes);
   Q_EMIT traceShown();
 }
 
 void MainWindow::showFailure(const QString& path, const QString& message) {
-  error_->show(path, message, trace_ ? trace_->path : QString());
-  states_->setCurrentWidget(error_);
+  states_->showError(path, message, trace_ ? trace_->path : QString());
   Q_EMIT traceFailed(message);
 }
 
 void MainWindow::showSummary() {
   setWindowTitle(tr("%1 · Lacuna").arg(QFileInfo(trace_->path).fileName()));
-  const prof::TimeWindow span = trace_->tracks->span;
-  summary_->setText(tr("%1   ·   %2   ·   %3 events")
-                        .arg(QFileInfo(trace_->path).fileName(),
-                             QString::fromStdString(prof::timeText(span.endNs - span.startNs)),
-                             QString::fromStdString(prof::scaledCount(trace_->tracks->events))));
-  QStringList warnings;
-  for (const std::string& warning : trace_->store->warnings())
-    warnings << QString::fromStdString(warning);
-  warnings_->setText(warnings.isEmpty() ? QString()
-                     : warnings.size() == 1
-                         ? tr("1 warning about the file")
-                         : tr("%1 warnings about the file").arg(warnings.size()));
-  warnings_->setToolTip(tipWords(warnings.join(QLatin1Char('\n'))));
-  warningsAction_->setEnabled(!warnings.isEmpty());
-  liveLabel_->setVisible(live_->live());
-  liveLabel_->setText(tr("● live"));
-}
-
-void MainWindow::analyse() {
-  // An analysis reads the whole trace, so while that grows it may take a fifth of the time and no
-  // more.
-  const qint64 early = live_->live() ? kAnalysisPause * analysisMs_ - analysisClock_.elapsed() : 0;
-  analyseAgain_ = runner_->busy() || early > 0;
-  if (early > 0 && !runner_->busy())
-    analyseLater_.start(static_cast<int>(std::min<qint64>(early, INT_MAX)));
-  if (analyseAgain_) return;
-  analyseLater_.stop();
-  analysisClock_.start();
-  runner_->start(trace_);
+  status_->show(*trace_, live_->live());
+  warningsAction_->setEnabled(!trace_->store->warnings().empty());
 }
 
 void MainWindow::showGrown(const TracePtr& trace) {
   trace_ = trace;
-  for (Page* page : all_) page->setGrown(trace);
+  for (Page* page : pages_->all()) page->setGrown(trace);
   showSummary();
-  analyse();
+  schedule_->renew(trace);
   Q_EMIT traceGrew();
 }
 
@@ -314,7 +190,7 @@ void MainWindow::remember(const QString& path) {
   recent.prepend(absolute);
   while (recent.size() > kRecentKept) recent.removeLast();
   settings.setValue(QStringLiteral("recent"), recent);
-  welcome_->setRecent(recent);
+  states_->welcome()->setRecent(recent);
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

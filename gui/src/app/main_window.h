@@ -2,20 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <QElapsedTimer>
 #include <QMainWindow>
-#include <QTimer>
-#include <vector>
 
 #include "app/analysis_runner.h"
-#include "base/page.h"
+#include "app/analysis_schedule.h"
+#include "app/page_stack.h"
+#include "app/window_states.h"
 #include "base/trace.h"
 
 class QAction;
-class QLabel;
 class QMenu;
-class QStackedWidget;
-class QTabBar;
 
 namespace lacuna::gui {
 
@@ -23,8 +19,7 @@ class Desk;
 class ErrorPage;
 class LiveFollower;
 class Loader;
-class LoadingPage;
-class WelcomePage;
+class StatusLine;
 
 /// The window: the pages of one trace behind tabs, or what stands in for them while there is none.
 /// It knows pages by the interface Page alone; views/page_list names them.
@@ -37,10 +32,10 @@ class MainWindow : public QMainWindow {
 
   void openFile(const QString& path);
   /// "overview", "timeline", …; false for a name that is no page.
-  bool showPage(const QString& name);
-  [[nodiscard]] QStringList pageNames() const;
+  bool showPage(const QString& name) { return pages_->show(name); }
+  [[nodiscard]] QStringList pageNames() const { return pages_->names(); }
   /// The name of the page that is shown.
-  [[nodiscard]] QString page() const;
+  [[nodiscard]] QString page() const { return pages_->name(); }
   void setDark(bool dark);
   /// Size, place, theme, the looks of the pages and the recent traces of the last time.
   void restoreAppearance();
@@ -51,7 +46,7 @@ class MainWindow : public QMainWindow {
   /// PNG. `problem` gets the reason why it could not be written.
   bool savePictureTo(const QString& path, QString* problem = nullptr);
   /// The figures of the current page.
-  [[nodiscard]] Figures figures() const { return current()->figures(); }
+  [[nodiscard]] Figures figures() const { return pages_->current()->figures(); }
   /// Writes such figures, and reports it in the status bar.
   void writeData(const QString& path, const Figures& figures);
 
@@ -65,13 +60,13 @@ class MainWindow : public QMainWindow {
     return findChild<OnePage*>();
   }
   [[nodiscard]] const Findings& findings() const { return findings_; }
-  [[nodiscard]] ErrorPage* errorPage() const { return error_; }
+  [[nodiscard]] ErrorPage* errorPage() const { return states_->error(); }
   /// Something is still being worked out in the background.
   [[nodiscard]] bool busy() const;
   /// Duration of the last analysis.
-  [[nodiscard]] qint64 analysisMs() const { return analysisMs_; }
+  [[nodiscard]] qint64 analysisMs() const { return schedule_->lastMs(); }
   /// "welcome", "loading", "error" or "trace".
-  [[nodiscard]] QString state() const;
+  [[nodiscard]] QString state() const { return states_->name(); }
 
  Q_SIGNALS:
   void traceShown();
@@ -87,9 +82,8 @@ class MainWindow : public QMainWindow {
   void closeEvent(QCloseEvent* event) override;
 
  private:
-  void makePages();
+  void connectLoader();
   void connectRunner();
-  [[nodiscard]] Page* current() const;
   void makeMenus();
   void makeFileMenu();
   void makeViewMenu();
@@ -106,7 +100,6 @@ class MainWindow : public QMainWindow {
   void showSummary();
   /// The warnings that the status bar counts, to be read.
   void showWarnings();
-  void analyse();
   void remember(const QString& path);
   void showFindings(const Findings& findings);
   void saveAppearance();
@@ -121,28 +114,18 @@ class MainWindow : public QMainWindow {
   Loader* loader_;
   LiveFollower* live_;
   AnalysisRunner* runner_;
+  AnalysisSchedule* schedule_;
   Desk* desk_;
   TracePtr trace_;
   Findings findings_;
   bool dark_ = true;
-  QStackedWidget* states_;
-  QStackedWidget* pages_;
-  QTabBar* tabs_;
+  WindowStates* states_;
+  PageStack* pages_;
+  StatusLine* status_;
   QMenu* recentMenu_ = nullptr;
-  std::vector<Page*> all_;        ///< in the order of the page bar
   QList<QAction*> pageCommands_;  ///< that are in no menu
-  QLabel* summary_;
-  QLabel* warnings_;
   QAction* warningsAction_ = nullptr;
-  QLabel* liveLabel_;
   bool remembering_ = true;
-  bool analyseAgain_ = false;
-  QTimer analyseLater_;          ///< when the next analysis may begin
-  QElapsedTimer analysisClock_;  ///< since the last analysis began, then since it ended
-  qint64 analysisMs_ = 0;        ///< that it took
-  WelcomePage* welcome_;
-  LoadingPage* loading_;
-  ErrorPage* error_;
 };
 
 }  // namespace lacuna::gui

@@ -9,10 +9,8 @@
 #include <QMenuBar>
 #include <QPainter>
 #include <QSettings>
-#include <QStackedWidget>
 #include <QStatusBar>
 #include <QSvgGenerator>
-#include <QTabBar>
 
 #include "app/dialogs.h"
 #include "app/main_window.h"
@@ -76,10 +74,11 @@ void MainWindow::makeFileMenu() {
 void MainWindow::makeViewMenu() {
   QMenu* view = menuBar()->addMenu(tr("&View"));
   constexpr int kDigits = 9;  // are keys of the first pages
-  for (int i = 0; i < tabs_->count(); ++i) {
+  const auto count = static_cast<int>(pages_->all().size());
+  for (int i = 0; i < count; ++i) {
     const auto keys =
         i < kDigits ? QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)) : QKeySequence();
-    view->addAction(tabs_->tabText(i), keys, this, [this, i] { tabs_->setCurrentIndex(i); });
+    view->addAction(pages_->titleOf(i), keys, this, [this, i] { pages_->show(i); });
   }
   view->addSeparator();
   view->addAction(tr("Switch between &dark and light"), QKeySequence(Qt::CTRL | Qt::Key_D), this,
@@ -100,7 +99,7 @@ void MainWindow::makeGoMenu() {
 }
 
 void MainWindow::addCommands(Command::Place place, QMenu* menu) {
-  for (Page* page : all_) {
+  for (Page* page : pages_->all()) {
     QList<QAction*> actions;
     for (const Command& command : page->commands()) {
       if (command.place == place) actions << makeAction(command, page);
@@ -144,7 +143,7 @@ void MainWindow::fillRecent() {
 }
 
 bool MainWindow::savePictureTo(const QString& path, QString* problem) {
-  QWidget* page = pages_->currentWidget();
+  QWidget* page = pages_->current();
   const bool shapes =
       QFileInfo(path).suffix().compare(QLatin1String("svg"), Qt::CaseInsensitive) == 0;
   const QString why = shapes ? writeFile(path, shapesOf(*page, windowTitle()))
@@ -166,7 +165,7 @@ void MainWindow::savePicture() {
 }
 
 void MainWindow::saveData() {
-  if (current()->saveData()) return;
+  if (pages_->current()->saveData()) return;
   const Figures found = trace_ ? figures() : Figures();
   if (found.csv.isEmpty()) return showMessage(tr("There is no data on this page yet"));
   const QString path =
@@ -183,7 +182,7 @@ void MainWindow::writeData(const QString& path, const Figures& figures) {
 }
 
 void MainWindow::copyPicture() {
-  QApplication::clipboard()->setPixmap(pages_->currentWidget()->grab());
+  QApplication::clipboard()->setPixmap(pages_->current()->grab());
   showMessage(tr("The picture of the page is on the clipboard"));
 }
 

@@ -11,13 +11,11 @@
 class QLabel;
 class QPushButton;
 class QStackedWidget;
-class QTabBar;
 
 namespace lacuna::gui {
 
-class LedgerBar;
 class LoadingPage;
-class StepLines;
+class RunComparison;
 class TablePage;
 
 /// The open trace beside a second one: step times, the ledger, operators and kernels, and which
@@ -43,7 +41,7 @@ class ComparePage : public Page {
   void setDark(bool dark) override;
   [[nodiscard]] AnalysisPtr before() const { return swapped_ ? second_ : first_; }
   [[nodiscard]] AnalysisPtr after() const { return swapped_ ? first_ : second_; }
-  [[nodiscard]] TablePage* table(int n) const { return tables_[n]; }
+  [[nodiscard]] TablePage* table(int n) const;
   [[nodiscard]] QString problem() const;
 
  Q_SIGNALS:
@@ -56,7 +54,8 @@ class ComparePage : public Page {
 
  private:
   QWidget* makeEmpty();
-  QWidget* makeBody();
+  RunComparison* makeRuns();
+  [[nodiscard]] QString hint() const;
   void refresh();
 
   Desk& desk_;
@@ -70,13 +69,7 @@ class ComparePage : public Page {
   QStackedWidget* states_;
   QLabel* hint_;
   QPushButton* choose_;
-  QLabel* verdict_;
-  QLabel* names_[2];
-  LedgerBar* bars_[2];
-  StepLines* lines_;
-  QTabBar* tabs_;
-  QStackedWidget* pages_;
-  TablePage* tables_[4];
+  RunComparison* runs_;
   LoadingPage* loading_;
   LongJob job_{this};
 };

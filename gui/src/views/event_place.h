@@ -16,6 +16,14 @@ struct EventPlace {
   friend bool operator==(const EventPlace&, const EventPlace&) = default;
 };
 
+inline EventPlace placeOf(const analyzer::TrackEvent& event) {
+  return {{event.group, event.track}, static_cast<int>(event.lane), event.event};
+}
+
+inline analyzer::TrackEvent eventOf(const EventPlace& place) {
+  return {place.track.group, place.track.track, static_cast<std::size_t>(place.lane), place.event};
+}
+
 inline const analyzer::Lane& laneOf(const Trace& trace, const EventPlace& place) {
   return trace.track(place.track).lanes[static_cast<std::size_t>(place.lane)];
 }

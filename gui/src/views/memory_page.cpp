@@ -2,49 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/memory_page.h"
 
-#include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QPainter>
-#include <QPushButton>
 #include <QSplitter>
-#include <QStackedWidget>
-#include <QTabBar>
-#include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "base/words.h"
 #include "lacuna/prof/amounts.h"
 #include "models/analysis_tables.h"
-#include "views/charts.h"
 #include "views/memory_chart.h"
+#include "views/memory_devices.h"
+#include "views/memory_edits.h"
+#include "views/memory_heading.h"
+#include "views/memory_lists.h"
 #include "views/parts.h"
-#include "views/table_page.h"
 #include "views/treemap_view.h"
 
 namespace lacuna::gui {
 
 namespace {
 
-/// The style's own arrow is gone with its frame.
-class DeviceChooser : public QComboBox {
- public:
-  using QComboBox::QComboBox;
-
- protected:
-  void paintEvent(QPaintEvent* event) override {
-    QComboBox::paintEvent(event);
-    QPainter(this).drawText(rect().adjusted(0, 0, -9, 0), Qt::AlignRight | Qt::AlignVCenter,
-                            QStringLiteral("▾"));
-  }
-};
-
-bool isAboutMemory(const analyzer::Finding& finding) {
-  return analyzer::findingArea(finding.id) == analyzer::FindingArea::Memory;
-}
+constexpr std::size_t kMostLifetimes = 64;
 
 }  // namespace
 
@@ -53,128 +33,78 @@ MemoryPage::MemoryPage(Desk& desk, QWidget* parent) : Page(parent), desk_(desk) 
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(24, 18, 24, 14);
   outer->setSpacing(8);
-  auto* heading = new QHBoxLayout;
-  auto* title = label(tr("Memory"), "title", this);
-  title->setWordWrap(false);
-  devices_ = new DeviceChooser(this);
-  devices_->setAccessibleName(tr("Device"));
-  devices_->setToolTip(tr("Whose memory"));
-  heading->addWidget(title);
-  heading->addSpacing(12);
-  heading->addWidget(devices_);
-  heading->addStretch();
-  outer->addLayout(heading);
+  outer->addLayout(makeTitle());
   facts_ = label({}, "dim", this);
   outer->addWidget(facts_);
   empty_ = label(tr("This trace records no allocations."), "dim", this);
   empty_->setAlignment(Qt::AlignCenter);
   outer->addWidget(empty_, 1);
-  body_ = new QWidget(this);
-  auto* down = new QVBoxLayout(body_);
-  down->setContentsMargins(0, 0, 0, 0);
-  down->setSpacing(10);
-  chart_ = new MemoryChart(body_);
-  down->addWidget(chart_, 2);
-  auto* across = new QHBoxLayout;
-  momentTitle_ = label({}, "heading", body_);
-  momentTitle_->setWordWrap(false);
-  momentFacts_ = label({}, "dim", body_);
-  toPeak_ = new QPushButton(tr("To the peak"), body_);
-  auto* toTimeline = new QPushButton(tr("Show on the timeline"), body_);
-  across->addWidget(momentTitle_);
-  across->addSpacing(8);
-  across->addWidget(momentFacts_, 1);
-  across->addWidget(toPeak_);
-  across->addWidget(toTimeline);
-  down->addLayout(across);
-  roles_ = new RoleBar(body_);
-  down->addWidget(roles_);
-  down->addWidget(makeLower(), 3);
+  body_ = makeBody();
   outer->addWidget(body_, 1);
-  connect(chart_, &MemoryChart::momentPicked, this, [this](prof::TimeNs at) {
-    showAt(at);
-    Q_EMIT desk_.momentPicked(at, this);
-  });
-  connect(chart_, &MemoryChart::momentWanted, this, &MemoryPage::showOnTimeline);
   connect(&desk, &Desk::momentPicked, this, [this](prof::TimeNs at, const QObject* by) {
     if (by != this) setCursorMark(at);
-  });
-  connect(toPeak_, &QPushButton::clicked, this, [this] {
-    if (!analysis_) return;
-    setCursorMark(stats().peakAtNs);
-    Q_EMIT desk_.momentPicked(stats().peakAtNs, this);
-  });
-  connect(devices_, &QComboBox::activated, this, [this] {
-    wantedDevice_ = device();
-    showDevice();
-  });
-  connect(toTimeline, &QPushButton::clicked, this, [this] {
-    if (selectedEdit() != nullptr) return showLifetimes();
-    if (moment_) showOnTimeline(moment_->timeNs);
   });
   setSubject(chart_);
   MemoryPage::setTrace(nullptr);  // named, as a constructor calls no override
 }
 
-QWidget* MemoryPage::makeLower() {
-  auto* split = new QSplitter(Qt::Horizontal, body_);
+QLayout* MemoryPage::makeTitle() {
+  auto* across = new QHBoxLayout;
+  auto* title = label(tr("Memory"), "title", this);
+  title->setWordWrap(false);
+  devices_ = new MemoryDevices(this);
+  across->addWidget(title);
+  across->addSpacing(12);
+  across->addWidget(devices_);
+  across->addStretch();
+  connect(devices_, &MemoryDevices::chosen, this, &MemoryPage::showDevice);
+  return across;
+}
+
+QWidget* MemoryPage::makeBody() {
+  auto* body = new QWidget(this);
+  auto* down = new QVBoxLayout(body);
+  down->setContentsMargins(0, 0, 0, 0);
+  down->setSpacing(10);
+  chart_ = new MemoryChart(body);
+  heading_ = new MemoryHeading(body);
+  down->addWidget(chart_, 2);
+  down->addWidget(heading_);
+  down->addWidget(makeLower(body), 3);
+  connect(chart_, &MemoryChart::momentPicked, this, [this](prof::TimeNs at) {
+    showAt(at);
+    Q_EMIT desk_.momentPicked(at, this);
+  });
+  connect(chart_, &MemoryChart::momentWanted, this, &MemoryPage::showOnTimeline);
+  connect(heading_, &MemoryHeading::peakWanted, this, &MemoryPage::pickPeak);
+  connect(heading_, &MemoryHeading::timelineWanted, this, [this] {
+    if (selectedEdit() != nullptr) return showLifetimes();
+    if (moment_) showOnTimeline(moment_->timeNs);
+  });
+  return body;
+}
+
+QWidget* MemoryPage::makeLower(QWidget* parent) {
+  auto* split = new QSplitter(Qt::Horizontal, parent);
   split->setHandleWidth(12);
   split->setObjectName(QStringLiteral("plain"));
   map_ = new TreemapView(split);
-  auto* right = new QWidget(split);
-  auto* column = new QVBoxLayout(right);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
-  tabs_ = new QTabBar(right);
-  tabs_->setObjectName(QStringLiteral("pages"));
-  tabs_->setExpanding(false);
-  tabs_->setAccessibleName(tr("What to list"));
-  pages_ = new QStackedWidget(right);
-  live_ = new TablePage({}, tr("Nothing is alive here."), pages_);
-  leaks_ = new TablePage({}, tr("Nothing grows from step to step."), pages_);
-  edits_ =
-      new TablePage({}, tr("Nothing at the peak could go earlier or be computed again."), pages_);
-  allocator_ = new TablePage(
-      {}, tr("This trace does not record the memory that allocators take from the device."),
-      pages_);
-  for (TablePage* page : {live_, edits_, allocator_, leaks_})
-    page->layout()->setContentsMargins(0, 8, 0, 0);
-  why_ = label({}, "dim", edits_);
-  edits_->setDetail(why_);
-  advice_ = new QWidget(pages_);
-  adviceList_ = new QVBoxLayout(advice_);
-  adviceList_->setContentsMargins(4, 12, 4, 0);
-  adviceList_->setSpacing(6);
-  const std::tuple<const char*, QString, QWidget*> pages[] = {
-      {"alive", tr("Alive"), live_},
-      {"edits", tr("Lower the peak"), edits_},
-      {"allocator", tr("Allocator"), allocator_},
-      {"leaks", tr("Leaks"), leaks_},
-      {"advice", tr("Advice"), advice_}};
-  for (const auto& [name, title, page] : pages) {
-    tabs_->setTabData(tabs_->addTab(title), QString::fromLatin1(name));
-    pages_->addWidget(page);
-    page->setAccessibleName(title);
-    if (auto* table = page->findChild<QTableView*>()) table->setAccessibleName(title);
-  }
-  connect(tabs_, &QTabBar::currentChanged, pages_, &QStackedWidget::setCurrentIndex);
-  connect(tabs_, &QTabBar::currentChanged, this, &MemoryPage::showEdit);
-  connect(edits_->table()->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] {
+  lists_ = new MemoryLists(split);
+  split->setSizes({480, 920});
+  connect(lists_, &MemoryLists::tabChanged, this, &MemoryPage::showEdit);
+  connect(lists_, &MemoryLists::message, &desk_, &Desk::messageWanted);
+  connect(lists_->edits(), &MemoryEdits::editSelected, this, [this](bool byHand) {
     showEdit();
     // Its blocks are those of the peak, so the peak is shown.
-    if (!filling_ && selectedEdit() != nullptr && moment_ && moment_->timeNs != stats().peakAtNs)
-      toPeak_->click();
+    if (byHand && selectedEdit() != nullptr && moment_ &&
+        moment_->timeNs != devices_->stats().peakAtNs)
+      pickPeak();
   });
-  connect(edits_, &TablePage::nameActivated, this, &MemoryPage::showLifetimes);
-  for (TablePage* page : {live_, edits_, allocator_, leaks_})
-    connect(page, &TablePage::message, &desk_, &Desk::messageWanted);
+  connect(lists_->edits(), &TablePage::nameActivated, this, &MemoryPage::showLifetimes);
   connect(map_, &TreemapView::blockClicked, this, [this](int index) {
-    tabs_->setCurrentIndex(0);
-    live_->showSourceRow(static_cast<std::size_t>(index));
+    showTab(QStringLiteral("alive"));
+    live()->showSourceRow(static_cast<std::size_t>(index));
   });
-  column->addWidget(tabs_);
-  column->addWidget(pages_, 1);
-  split->setSizes({480, 920});
   return split;
 }
 
@@ -182,18 +112,15 @@ void MemoryPage::setTrace(const TracePtr& trace) {
   trace_ = trace;
   analysis_ = nullptr;
   moment_ = nullptr;
-  editKey_.clear();
-  wantedDevice_.reset();
-  peakEdits_.clear();
-  fillDevices();
+  devices_->clearChoice();
   chart_->setTrace(trace);
   showPresence();
   facts_->setText(tr("analysing…"));
   job_.cancel();
-  editJob_.cancel();
-  for (TablePage* page : {edits_, leaks_, allocator_}) page->setTable({});
+  lists_->edits()->clearEdits();
+  for (TablePage* page : {leaks(), allocator()}) page->setTable({});
   showMoment({});
-  fillAdvice();
+  lists_->setAdvice(nullptr);
 }
 
 void MemoryPage::setGrown(const TracePtr& trace) {
@@ -212,68 +139,26 @@ void MemoryPage::showPresence() {
 
 void MemoryPage::setFindings(const Findings& findings) {
   analysis_ = findings.analysis;
-  fillAdvice();
-  fillDevices();
+  lists_->setAdvice(analysis_);
+  devices_->setAnalysis(trace_, analysis_);
   if (!analysis_ || !analysis_->of<analyzer::MemoryTables>().all.present)
     return chart_->setPeak({});
-  allocator_->renewTable(allocatorTable(*analysis_));
+  allocator()->renewTable(allocatorTable(*analysis_));
   showDevice();
 }
 
-void MemoryPage::fillDevices() {
-  devices_->clear();
-  const bool several = analysis_ && !analysis_->of<analyzer::MemoryTables>().byDevice.empty();
-  devices_->setVisible(several);
-  if (!several) return;
-  const std::span all(analysis_->of<analyzer::MemoryTables>().devices.data(),
-                      analysis_->of<analyzer::MemoryTables>().byDevice.size());
-  for (const analyzer::DeviceMemory& memory : all) devices_->addItem(nameOf(memory.device));
-  const auto wanted = std::find_if(all.begin(), all.end(),
-                                   [&](const auto& m) { return m.device == wantedDevice_; });
-  const auto largest = std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    return a.peakBytes < b.peakBytes;
-  });
-  devices_->setCurrentIndex(
-      static_cast<int>((wanted != all.end() ? wanted : largest) - all.begin()));
-}
-
-QString MemoryPage::nameOf(prof::DeviceId device) const {
-  const auto account = std::find_if(analysis_->devices.begin(), analysis_->devices.end(),
-                                    [&](const auto& d) { return d.id == device; });
-  if (account != analysis_->devices.end()) {
-    const QString name = words(account->label);
-    return account->rank < 0 ? name : tr("%1 · rank %2").arg(name).arg(account->rank);
-  }
-  for (const analyzer::TrackGroup& group : trace_->tracks->groups) {
-    if (group.isDevice && group.device == device && device) return words(group.label);
-  }
-  return tr("host");
-}
-
-std::optional<prof::DeviceId> MemoryPage::device() const {
-  const int chosen = devices_->currentIndex();
-  if (chosen < 0) return std::nullopt;
-  return analysis_->of<analyzer::MemoryTables>().devices[static_cast<std::size_t>(chosen)].device;
-}
-
-const analyzer::MemoryStats& MemoryPage::stats() const {
-  const int chosen = devices_->currentIndex();
-  return chosen < 0
-             ? analysis_->of<analyzer::MemoryTables>().all
-             : analysis_->of<analyzer::MemoryTables>().byDevice[static_cast<std::size_t>(chosen)];
-}
-
 void MemoryPage::showDevice() {
-  chart_->setDevice(device());
-  chart_->setPeak(MemoryChart::Peak{stats().peakAtNs, stats().peakBytes});
+  const analyzer::MemoryStats& stats = devices_->stats();
+  chart_->setDevice(devices_->device());
+  chart_->setPeak(MemoryChart::Peak{stats.peakAtNs, stats.peakBytes});
   showFacts();
-  leaks_->renewTable(leakTable(stats()));
-  findEdits();
-  showAt(chart_->cursorMark().value_or(stats().peakAtNs));
+  leaks()->renewTable(leakTable(stats));
+  lists_->edits()->setAnalysis(analysis_, stats, devices_->device());
+  showAt(chart_->cursorMark().value_or(stats.peakAtNs));
 }
 
 void MemoryPage::showFacts() {
-  const analyzer::MemoryStats& m = stats();
+  const analyzer::MemoryStats& m = devices_->stats();
   QStringList parts{tr("peak %1").arg(bytesWords(m.peakBytes))};
   if (m.peakReservedBytes > 0)
     parts << tr("%1 reserved from the device").arg(bytesWords(m.peakReservedBytes));
@@ -301,7 +186,7 @@ void MemoryPage::showAt(prof::TimeNs timeNs) {
   };
   job_.start(
       this,
-      [trace = trace_, timeNs, only = device()](const Job::Wanted& wanted) {
+      [trace = trace_, timeNs, only = devices_->device()](const Job::Wanted& wanted) {
         Content content;
         auto moment = analyzer::memoryAt(
             *trace->store, timeNs, [&](double) { return wanted(); }, only);
@@ -323,37 +208,17 @@ void MemoryPage::showAt(prof::TimeNs timeNs) {
       });
 }
 
-void MemoryPage::showMoment(TableData live) {
+void MemoryPage::showMoment(TableData list) {
   map_->setMoment(moment_);
-  roles_->setMoment(moment_, dark_);
-  if (!moment_) {
-    momentTitle_->clear();
-    momentFacts_->clear();
-    live_->setTable({});
-    return;
-  }
-  const bool atPeak = analysis_ && moment_->timeNs == stats().peakAtNs;
-  const QString when = words(momentText(moment_->timeNs - trace_->tracks->span.startNs, 1000));
-  momentTitle_->setText(atPeak ? tr("Alive at the peak, %1").arg(when)
-                               : tr("Alive at %1").arg(when));
-  QStringList facts{
-      moment_->live.size() == 1
-          ? tr("%1 in 1 block").arg(bytesWords(moment_->bytes))
-          : tr("%1 in %2 blocks").arg(bytesWords(moment_->bytes)).arg(moment_->live.size())};
-  if (moment_->reservedBytes > 0) {
-    facts << tr("the allocator holds %1, %2 of it unused (%3)")
-                 .arg(bytesWords(moment_->reservedBytes), bytesWords(moment_->unusedBytes()),
-                      percentWords(static_cast<double>(moment_->unusedBytes()) /
-                                   static_cast<double>(moment_->reservedBytes)));
-  }
-  momentFacts_->setText(facts.join(tr(" · ")));
-  live_->renewTable(std::move(live));
+  const bool atPeak = moment_ && analysis_ && moment_->timeNs == devices_->stats().peakAtNs;
+  heading_->setMoment(trace_, moment_, atPeak);
+  if (!moment_) return live()->setTable({});
+  live()->renewTable(std::move(list));
   showEdit();
 }
 
 Figures MemoryPage::figures() const {
-  const auto* page = qobject_cast<const TablePage*>(pages_->currentWidget());
-  return (page != nullptr ? page : live_)->figures();
+  return lists_->figures();
 }
 
 std::vector<Command> MemoryPage::commands() {
@@ -384,46 +249,93 @@ void MemoryPage::showOnTimeline(prof::TimeNs timeNs) {
   Q_EMIT desk_.stretchesWanted({{timeNs - around, timeNs + around}}, QString());
 }
 
+void MemoryPage::pickPeak() {
+  if (!analysis_) return;
+  const prof::TimeNs at = devices_->stats().peakAtNs;
+  setCursorMark(at);
+  Q_EMIT desk_.momentPicked(at, this);
+}
+
 QStringList MemoryPage::tabNames() const {
-  QStringList names;
-  for (int i = 0; i < tabs_->count(); ++i) names << tabs_->tabData(i).toString();
-  return names;
+  return lists_->tabNames();
 }
 
 bool MemoryPage::showTab(const QString& name) {
-  for (int i = 0; i < tabs_->count(); ++i) {
-    if (tabs_->tabData(i).toString() != name) continue;
-    tabs_->setCurrentIndex(i);
-    return true;
-  }
-  return false;
+  return lists_->showTab(name);
 }
 
-void MemoryPage::fillAdvice() {
-  while (QLayoutItem* item = adviceList_->takeAt(0)) {
-    delete item->widget();
-    delete item;
+TablePage* MemoryPage::live() const {
+  return lists_->live();
+}
+
+TablePage* MemoryPage::leaks() const {
+  return lists_->leaks();
+}
+
+TablePage* MemoryPage::edits() const {
+  return lists_->edits();
+}
+
+TablePage* MemoryPage::allocator() const {
+  return lists_->allocator();
+}
+
+QComboBox* MemoryPage::devices() const {
+  return devices_;
+}
+
+const std::vector<analyzer::PeakEdit>& MemoryPage::peakEdits() const {
+  return lists_->edits()->edits();
+}
+
+bool MemoryPage::busy() const {
+  return job_.busy() || lists_->edits()->busy();
+}
+
+const analyzer::PeakEdit* MemoryPage::selectedEdit() const {
+  return analysis_ && lists_->showsEdits() ? lists_->edits()->selected() : nullptr;
+}
+
+std::vector<prof::TimeWindow> MemoryPage::lifetimesOf(const analyzer::PeakEdit& edit) const {
+  std::vector<prof::TimeWindow> out;
+  for (const analyzer::LiveBlock& block : moment_->live) {
+    if (!edit.concerns(block.tensor)) continue;
+    out.push_back(
+        {block.tensor.allocatedNs, block.freed ? block.freedNs : trace_->tracks->span.endNs});
   }
-  int count = 0;
-  for (std::size_t n = 0; analysis_ && n < analysis_->of<analyzer::Findings>().size(); ++n) {
-    const analyzer::Finding& finding = analysis_->of<analyzer::Findings>()[n];
-    if (!isAboutMemory(finding)) continue;
-    adviceList_->addWidget(label(words(finding.title), "heading", advice_));
-    adviceList_->addWidget(label(words(finding.advice), "dim", advice_));
-    if (!finding.knob.empty()) adviceList_->addWidget(label(words(finding.knob), "knob", advice_));
-    adviceList_->addSpacing(10);
-    ++count;
+  std::sort(out.begin(), out.end(),
+            [](const auto& a, const auto& b) { return a.startNs < b.startNs; });
+  return out;
+}
+
+void MemoryPage::showEdit() {
+  const analyzer::PeakEdit* edit = selectedEdit();
+  lists_->edits()->explain(edit);
+  if (edit == nullptr || !moment_) {
+    map_->setMarked({});
+    return chart_->setForeseen({});
   }
-  if (count == 0)
-    adviceList_->addWidget(label(tr("No rule found anything to improve."), "dim", advice_));
-  adviceList_->addStretch();
+  std::vector<bool> marked;
+  for (const analyzer::LiveBlock& block : moment_->live)
+    marked.push_back(edit->concerns(block.tensor));
+  map_->setMarked(std::move(marked));
+  chart_->setForeseen(MemoryChart::Foreseen{edit->peakAfterBytes, lifetimesOf(*edit)});
+}
+
+void MemoryPage::showLifetimes() {
+  const analyzer::PeakEdit* edit = selectedEdit();
+  if (edit == nullptr || !moment_) return;
+  std::vector<prof::TimeWindow> windows = lifetimesOf(*edit);
+  if (windows.size() > kMostLifetimes) windows.resize(kMostLifetimes);
+  if (windows.empty()) return;
+  Q_EMIT desk_.stretchesWanted(
+      windows, tr("held by %1 at the peak: %2").arg(words(edit->origin), bytesWords(edit->bytes)));
 }
 
 void MemoryPage::setDark(bool dark) {
-  dark_ = dark;
   chart_->setDark(dark);
   map_->setDark(dark);
-  roles_->setMoment(moment_, dark);
+  heading_->setDark(dark);
 }
 
 }  // namespace lacuna::gui

@@ -12,15 +12,13 @@
 
 class QComboBox;
 class QLabel;
-class QPushButton;
-class QStackedWidget;
-class QTabBar;
-class QVBoxLayout;
 
 namespace lacuna::gui {
 
 class MemoryChart;
-class RoleBar;
+class MemoryDevices;
+class MemoryHeading;
+class MemoryLists;
 class TablePage;
 class TreemapView;
 
@@ -38,12 +36,12 @@ class MemoryPage : public Page {
   void setDark(bool dark) override;
   /// The same cursor as the timeline's.
   void setCursorMark(prof::TimeNs timeNs);
-  [[nodiscard]] TablePage* live() const { return live_; }
-  [[nodiscard]] TablePage* leaks() const { return leaks_; }
+  [[nodiscard]] TablePage* live() const;
+  [[nodiscard]] TablePage* leaks() const;
   /// The edits that would bring the peak down. The selected edit's blocks stand out in the areas
   /// and on the curve.
-  [[nodiscard]] TablePage* edits() const { return edits_; }
-  [[nodiscard]] TablePage* allocator() const { return allocator_; }
+  [[nodiscard]] TablePage* edits() const;
+  [[nodiscard]] TablePage* allocator() const;
   /// The list of the tab in front.
   [[nodiscard]] Figures figures() const override;
   [[nodiscard]] std::vector<Command> commands() override;
@@ -56,35 +54,32 @@ class MemoryPage : public Page {
     return moment_;
   }
   /// The choice of the device whose memory is shown, where there are several.
-  [[nodiscard]] QComboBox* devices() const { return devices_; }
+  [[nodiscard]] QComboBox* devices() const;
   /// The edits that would bring down the peak of the device that is shown.
-  [[nodiscard]] const std::vector<analyzer::PeakEdit>& peakEdits() const { return peakEdits_; }
-  [[nodiscard]] bool busy() const override { return job_.busy() || editJob_.busy(); }
+  [[nodiscard]] const std::vector<analyzer::PeakEdit>& peakEdits() const;
+  [[nodiscard]] bool busy() const override;
 
  Q_SIGNALS:
   void momentShown();
 
  private:
-  QWidget* makeLower();
+  QLayout* makeTitle();
+  QWidget* makeBody();
+  QWidget* makeLower(QWidget* parent);
   void showPresence();
-  void fillDevices();
   /// The figures of the device that is chosen.
   void showDevice();
-  void findEdits();
-  [[nodiscard]] const analyzer::MemoryStats& stats() const;
-  /// None where the trace has only one.
-  [[nodiscard]] std::optional<prof::DeviceId> device() const;
-  [[nodiscard]] QString nameOf(prof::DeviceId device) const;
   void showAt(prof::TimeNs timeNs);
   /// Shows the surroundings of a moment on the timeline.
   void showOnTimeline(prof::TimeNs timeNs);
   /// The page with the cursor at the peak, where memory was recorded.
   void showPeak();
+  /// Sets the cursor to the peak of the device that is shown, on other pages too.
+  void pickPeak();
   /// `live`: the table of what is alive then.
   void showMoment(TableData live);
   void showFacts();
-  void fillAdvice();
-  void fillEdits();
+  /// Marks the blocks of the selected edit.
   void showEdit();
   [[nodiscard]] const analyzer::PeakEdit* selectedEdit() const;
   [[nodiscard]] std::vector<prof::TimeWindow> lifetimesOf(const analyzer::PeakEdit& edit) const;
@@ -94,32 +89,15 @@ class MemoryPage : public Page {
   TracePtr trace_;
   AnalysisPtr analysis_;
   std::shared_ptr<const analyzer::MemoryMoment> moment_;
-  bool dark_ = true;
   QLabel* facts_;
-  QComboBox* devices_;
-  std::optional<prof::DeviceId> wantedDevice_;  ///< chosen by hand
-  std::vector<analyzer::PeakEdit> peakEdits_;
+  MemoryDevices* devices_;
   QLabel* empty_;
-  QLabel* momentTitle_;
-  QLabel* momentFacts_;
-  QPushButton* toPeak_;
   QWidget* body_;
   MemoryChart* chart_;
-  RoleBar* roles_;
+  MemoryHeading* heading_;
   TreemapView* map_;
-  QTabBar* tabs_;
-  QStackedWidget* pages_;
-  TablePage* live_;
-  TablePage* leaks_;
-  TablePage* edits_;
-  TablePage* allocator_;
-  QWidget* advice_;
-  QVBoxLayout* adviceList_;
-  bool filling_ = false;
-  QLabel* why_;
-  QString editKey_;  ///< of the edit that was selected last
+  MemoryLists* lists_;
   Job job_;
-  Job editJob_;
 };
 
 }  // namespace lacuna::gui

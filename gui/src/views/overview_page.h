@@ -2,27 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
-
 #include "base/desk.h"
-#include "base/job.h"
 #include "base/page.h"
 
 class QLabel;
 class QLineEdit;
 class QScrollArea;
 class QBoxLayout;
-class QTableView;
 class QVBoxLayout;
 
 namespace lacuna::gui {
 
 class ChangeControls;
-struct PlayedStep;
 class LedgerBar;
 class StepChart;
 class StepDrawing;
-class TableModel;
+class TopTables;
+class WhatIfCard;
 
 /// The first page: the verdict, where the time went, the steps, the findings, and changes to play.
 class OverviewPage : public Page {
@@ -45,28 +41,26 @@ class OverviewPage : public Page {
   [[nodiscard]] QString prediction() const;
   /// The ledger, then the steps.
   [[nodiscard]] Figures figures() const override;
-  [[nodiscard]] ChangeControls* controls() const { return controls_; }
-  [[nodiscard]] QLineEdit* otherChange() const { return other_; }
-  [[nodiscard]] StepDrawing* drawing() const { return drawing_; }
+  [[nodiscard]] ChangeControls* controls() const;
+  [[nodiscard]] QLineEdit* otherChange() const;
+  [[nodiscard]] StepDrawing* drawing() const;
   /// A change is being played.
-  [[nodiscard]] bool busy() const override { return playing_.busy(); }
+  [[nodiscard]] bool busy() const override;
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
+  QWidget* makeContent();
+  QBoxLayout* makeBody(QWidget* parent);
   void setWaiting();
-  QWidget* whatIfCard();
   void fillFindings();
-  QWidget* topsRow();
   void fillTops();
   /// Shows the lists that there is room for.
   void arrangeTops();
   /// The height that the page needs at its width to show the list of causes whole.
   [[nodiscard]] int heightWithCauses() const;
-  void play();
-  void showPlayed(const PlayedStep& step);
 
   Desk& desk_;
   Findings findings_;
@@ -80,21 +74,9 @@ class OverviewPage : public Page {
   QWidget* column_;
   QBoxLayout* body_;
   QVBoxLayout* list_;
-  StepDrawing* drawing_;
-  QWidget* whatIf_;
-  ChangeControls* controls_;
-  QLineEdit* other_;
+  WhatIfCard* whatIf_;
+  TopTables* tops_;
   QScrollArea* scroll_;
-  /// The costliest of their kind, where a large window has room for them.
-  struct Top {
-    QWidget* card = nullptr;
-    TableModel* model = nullptr;
-    QTableView* table = nullptr;
-  };
-  std::array<Top, 3> tops_;  ///< causes, kernels, operators
-  QWidget* topsRow_;
-  QLabel* prediction_;
-  Job playing_;
 };
 
 }  // namespace lacuna::gui

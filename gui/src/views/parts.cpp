@@ -10,6 +10,7 @@
 #include <QImage>
 #include <QImageWriter>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPainter>
 #include <QStringList>
 #include <QVBoxLayout>
@@ -94,6 +95,14 @@ QLabel* label(const QString& text, const char* role, QWidget* parent) {
 QLabel* selectableLabel(const QString& text, const char* role, QWidget* parent) {
   QLabel* out = label(text, role, parent);
   out->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  return out;
+}
+
+QLineEdit* textField(const QString& what, QWidget* parent) {
+  auto* out = new QLineEdit(parent);
+  out->setPlaceholderText(what);
+  out->setAccessibleName(what);
+  out->setClearButtonEnabled(true);
   return out;
 }
 

@@ -11,6 +11,7 @@ class QFile;
 class QFrame;
 class QImage;
 class QLabel;
+class QLineEdit;
 class QPainter;
 class QWidget;
 
@@ -22,6 +23,8 @@ namespace lacuna::gui {
 QLabel* label(const QString& text, const char* role, QWidget* parent);
 /// The same, to be selected and copied with the mouse.
 QLabel* selectableLabel(const QString& text, const char* role, QWidget* parent);
+/// An empty field that shows what it is for, and can be cleared with a click.
+QLineEdit* textField(const QString& what, QWidget* parent);
 /// Styles a frame as a card and lays `content` out in it, below a heading if there is one.
 void fillCard(QFrame* frame, const QString& heading, QWidget* content);
 /// Device pixels per pixel of what is painted on: a picture may be taken at another scale than the

@@ -189,41 +189,8 @@ QWidget* SqlPage::makeMain() {
   auto* down = new QVBoxLayout(main);
   down->setContentsMargins(18, 18, 24, 14);
   down->setSpacing(10);
-  editor_ = new QPlainTextEdit(main);
-  editor_->setMinimumHeight(kEditorLowest);
-  editor_->setMaximumHeight(kEditorHighest);
-  editor_->setTabChangesFocus(true);
-  editor_->setAccessibleName(tr("SQL statement"));
-  editor_->setPlainText(QString::fromLatin1(kExamples[0].sql));
-  colours_ = new SqlColours(editor_->document());
-  auto* bar = new QHBoxLayout;
-  runButton_ = new QPushButton(tr("Run"), main);
-  runButton_->setObjectName(QStringLiteral("primary"));
-  runButton_->setToolTip(tr("Ctrl+Enter"));
-  cancelButton_ = new QPushButton(tr("Cancel"), main);
-  saveButton_ = new QPushButton(tr("Export CSV…"), main);
-  auto* examples = new QComboBox(main);
-  examples->setAccessibleName(tr("Examples"));
-  examples->addItem(tr("Examples ▾"));
-  for (const Example& example : kExamples)
-    examples->addItem(tr(example.title), QString::fromLatin1(example.sql));
-  status_ = new QLabel(hint(), main);
-  status_->setObjectName(QStringLiteral("dim"));
-  status_->setTextFormat(Qt::PlainText);
-  status_->setWordWrap(true);
-  status_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  for (QWidget* part : std::initializer_list<QWidget*>{runButton_, cancelButton_, examples})
-    bar->addWidget(part);
-  bar->addSpacing(8);
-  bar->addWidget(status_, 1);
-  filter_ = new QLineEdit(main);
-  filter_->setPlaceholderText(tr("Filter"));
-  filter_->setAccessibleName(tr("Filter rows"));
-  filter_->setClearButtonEnabled(true);
-  filter_->setFixedWidth(kFilterWidth);
-  connect(filter_, &QLineEdit::textChanged, model_, &SqlModel::setFilter);
-  bar->addWidget(filter_);
-  bar->addWidget(saveButton_);
+  down->addWidget(makeEditor(main), 1);
+  down->addLayout(makeBar(main));
   table_ = makeTable(model_, tr("Answer"), main);
   table_->horizontalHeader()->setSortIndicatorClearable(
       true);  // the third click: as the answer came
@@ -235,26 +202,73 @@ QWidget* SqlPage::makeMain() {
   notice_->setTextFormat(Qt::PlainText);
   notice_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   notice_->hide();
-  down->addWidget(editor_, 1);
-  down->addLayout(bar);
   down->addWidget(notice_);
   down->addWidget(table_, 6);
-  connect(runButton_, &QPushButton::clicked, this, &SqlPage::run);
-  connect(cancelButton_, &QPushButton::clicked, runner_, &QueryRunner::cancel);
-  connect(saveButton_, &QPushButton::clicked, this, &SqlPage::chooseExport);
+  connectKeys();
+  return main;
+}
+
+QPlainTextEdit* SqlPage::makeEditor(QWidget* parent) {
+  editor_ = new QPlainTextEdit(parent);
+  editor_->setMinimumHeight(kEditorLowest);
+  editor_->setMaximumHeight(kEditorHighest);
+  editor_->setTabChangesFocus(true);
+  editor_->setAccessibleName(tr("SQL statement"));
+  editor_->setPlainText(QString::fromLatin1(kExamples[0].sql));
+  colours_ = new SqlColours(editor_->document());
+  return editor_;
+}
+
+QLayout* SqlPage::makeBar(QWidget* parent) {
+  auto* bar = new QHBoxLayout;
+  buttons_ = {new QPushButton(tr("Run"), parent), new QPushButton(tr("Cancel"), parent),
+              new QPushButton(tr("Export CSV…"), parent)};
+  buttons_.run->setObjectName(QStringLiteral("primary"));
+  buttons_.run->setToolTip(tr("Ctrl+Enter"));
+  connect(buttons_.run, &QPushButton::clicked, this, &SqlPage::run);
+  connect(buttons_.cancel, &QPushButton::clicked, runner_, &QueryRunner::cancel);
+  connect(buttons_.save, &QPushButton::clicked, this, &SqlPage::chooseExport);
+  QComboBox* examples = makeExamples(parent);
+  status_ = new QLabel(hint(), parent);
+  status_->setObjectName(QStringLiteral("dim"));
+  status_->setTextFormat(Qt::PlainText);
+  status_->setWordWrap(true);
+  status_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  filter_ = textField(tr("Filter"), parent);
+  filter_->setAccessibleName(tr("Filter rows"));
+  filter_->setFixedWidth(kFilterWidth);
+  connect(filter_, &QLineEdit::textChanged, model_, &SqlModel::setFilter);
+  for (QWidget* part : std::initializer_list<QWidget*>{buttons_.run, buttons_.cancel, examples})
+    bar->addWidget(part);
+  bar->addSpacing(8);
+  bar->addWidget(status_, 1);
+  bar->addWidget(filter_);
+  bar->addWidget(buttons_.save);
+  return bar;
+}
+
+QComboBox* SqlPage::makeExamples(QWidget* parent) {
+  auto* examples = new QComboBox(parent);
+  examples->setAccessibleName(tr("Examples"));
+  examples->addItem(tr("Examples ▾"));
+  for (const Example& example : kExamples)
+    examples->addItem(tr(example.title), QString::fromLatin1(example.sql));
   connect(examples, &QComboBox::activated, this, [this, examples](int index) {
     if (index == 0) return;
     editor_->setPlainText(examples->itemData(index).toString());
     examples->setCurrentIndex(0);
     run();
   });
+  return examples;
+}
+
+void SqlPage::connectKeys() {
   for (const auto key : {Qt::CTRL | Qt::Key_Return, Qt::CTRL | Qt::Key_Enter}) {
     connect(new QShortcut(key, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut),
             &QShortcut::activated, this, &SqlPage::run);
   }
   connect(new QShortcut(Qt::Key_Escape, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut),
           &QShortcut::activated, runner_, &QueryRunner::cancel);
-  return main;
 }
 
 QString SqlPage::hint() {
@@ -336,9 +350,9 @@ void SqlPage::addReportTables(int place) {
 }
 
 void SqlPage::setBusy(bool busy) {
-  runButton_->setEnabled(!busy);
-  cancelButton_->setEnabled(busy);
-  saveButton_->setEnabled(!busy);
+  buttons_.run->setEnabled(!busy);
+  buttons_.cancel->setEnabled(busy);
+  buttons_.save->setEnabled(!busy);
 }
 
 void SqlPage::showStatus(const QString& what, bool error) {

@@ -5,7 +5,9 @@
 #include "base/desk.h"
 #include "base/page.h"
 
+class QComboBox;
 class QLabel;
+class QLayout;
 class QLineEdit;
 class QPlainTextEdit;
 class QPushButton;
@@ -55,6 +57,10 @@ class SqlPage : public Page {
  private:
   QWidget* makeSide();
   QWidget* makeMain();
+  QPlainTextEdit* makeEditor(QWidget* parent);
+  QLayout* makeBar(QWidget* parent);
+  QComboBox* makeExamples(QWidget* parent);
+  void connectKeys();
   /// Those that have rows, or more rows than before; what is looked into stays open.
   void fillTables();
   void addReportTables(int place);
@@ -73,9 +79,12 @@ class SqlPage : public Page {
   SqlModel* model_;
   QTreeWidget* tables_;
   QPlainTextEdit* editor_;
-  QPushButton* runButton_;
-  QPushButton* cancelButton_;
-  QPushButton* saveButton_;
+  struct Buttons {
+    QPushButton* run = nullptr;
+    QPushButton* cancel = nullptr;
+    QPushButton* save = nullptr;
+  };
+  Buttons buttons_;
   QLabel* status_;
   QLabel* notice_;
   QTableView* table_;

@@ -23,13 +23,13 @@ namespace {
 
 constexpr int kCardPadding = 10;
 
-QStringList ledgerLines(const TimelineLook& look, std::size_t group) {
-  const auto* strip = look.model.stripOf(group);
-  const double x = look.pointer.mouse->x();
-  if (!strip || x < look.frame.canvas.x()) return {};
-  const auto at = analyzer::causeAt(*strip, look.frame.timeAt(look.model.viewport(), x));
+QStringList ledgerLines(const TimelineState& state, std::size_t group) {
+  const auto* strip = state.model.stripOf(group);
+  const double x = state.pointer.mouse->x();
+  if (!strip || x < state.frame.canvas.x()) return {};
+  const auto at = analyzer::causeAt(*strip, state.frame.timeAt(state.model.viewport(), x));
   if (!at.lane) return {};
-  const Trace& trace = *look.model.trace();
+  const Trace& trace = *state.model.trace();
   const QString cause = words(analyzer::causeLabel(at.lane->cause));
   QStringList lines{
       TimelineWords::tr("%1, %2").arg(cause, durationWords(at.lane->lane.durNs(at.event)))};
@@ -38,11 +38,11 @@ QStringList ledgerLines(const TimelineLook& look, std::size_t group) {
   return lines << words(trace.tracks->groups[group].label);
 }
 
-QStringList eventLines(const TimelineLook& look, const Lane& lane, std::size_t event,
+QStringList eventLines(const TimelineState& state, const Lane& lane, std::size_t event,
                        const QString& where) {
   const QString from =
-      momentWords(look.model.viewport(), look.frame.canvas.width(), lane.startNs(event));
-  return {look.model.trace()->name(lane.name(event)),
+      momentWords(state.model.viewport(), state.frame.canvas.width(), lane.startNs(event));
+  return {state.model.trace()->name(lane.name(event)),
           TimelineWords::tr("%1, from %2").arg(durationWords(lane.durNs(event)), from), where};
 }
 
@@ -54,8 +54,8 @@ QStringList cellLines(const Trace& trace, const analyzer::Cell& cell, const QStr
       TimelineWords::tr("%1 of this stretch is covered").arg(percentWords(cell.busy)), where};
 }
 
-QStringList trackLines(const TimelineLook& look, const Hit& hit) {
-  const Trace& trace = *look.model.trace();
+QStringList trackLines(const TimelineState& state, const Hit& hit) {
+  const Trace& trace = *state.model.trace();
   const analyzer::Track& track = trace.track(hit.track);
   const QString where = words(trace.tracks->groups[hit.track.group].label + " › " + track.label);
   if (track.kind == analyzer::TrackKind::Counter) {
@@ -64,19 +64,19 @@ QStringList trackLines(const TimelineLook& look, const Hit& hit) {
   }
   if (hit.lane < 0) return {};
   if (hit.event != Lane::kNone) {
-    return eventLines(look, track.lanes[static_cast<std::size_t>(hit.lane)], hit.event, where);
+    return eventLines(state, track.lanes[static_cast<std::size_t>(hit.lane)], hit.event, where);
   }
   return hit.cell.occupied() ? cellLines(trace, hit.cell, where) : QStringList();
 }
 
-QStringList hoverLines(const TimelineLook& look) {
-  if (!look.model.trace()) return {};
-  const Hit& hit = look.pointer.hit;
-  const std::vector<Row>& rows = look.model.rows();
-  if (hit.row < rows.size() && rows[hit.row].kind == Row::Kind::Ledger && look.pointer.mouse) {
-    return ledgerLines(look, rows[hit.row].ref.group);
+QStringList hoverLines(const TimelineState& state) {
+  if (!state.model.trace()) return {};
+  const Hit& hit = state.pointer.hit;
+  const std::vector<Row>& rows = state.model.rows();
+  if (hit.row < rows.size() && rows[hit.row].kind == Row::Kind::Ledger && state.pointer.mouse) {
+    return ledgerLines(state, rows[hit.row].ref.group);
   }
-  return hit.onTrack ? trackLines(look, hit) : QStringList();
+  return hit.onTrack ? trackLines(state, hit) : QStringList();
 }
 
 }  // namespace
@@ -87,13 +87,13 @@ QFont cardFont(QFont font, bool bold) {
   return font;
 }
 
-HoverCard hoverCard(const TimelineLook& look) {
+HoverCard hoverCard(const TimelineState& state) {
   HoverCard card;
-  const TimelinePointer& pointer = look.pointer;
-  if (pointer.mouse && pointer.drag == TimelinePointer::Drag::None) card.lines = hoverLines(look);
+  const TimelinePointer& pointer = state.pointer;
+  if (pointer.mouse && pointer.drag == TimelinePointer::Drag::None) card.lines = hoverLines(state);
   if (card.lines.isEmpty()) return card;
-  const QSize& within = look.frame.size;
-  const QFontMetrics metrics(cardFont(look.font, true));
+  const QSize& within = state.frame.size;
+  const QFontMetrics metrics(cardFont(state.font, true));
   const int most = std::min(460, within.width() - 40);
   int w = 0;
   for (const QString& line : card.lines)
@@ -103,7 +103,8 @@ HoverCard hoverCard(const TimelineLook& look) {
   const QSize size(w + 2 * kCardPadding, lineCount * card.lineHeight + 2 * kCardPadding - 3);
   const QPointF mouse = *pointer.mouse;
   const auto& over = pointer.hovered;
-  const QRectF event = over ? look.eventRect(*over) : QRectF(mouse - QPointF(2, 10), QSizeF(4, 20));
+  const QRectF event =
+      over ? state.eventRect(*over) : QRectF(mouse - QPointF(2, 10), QSizeF(4, 20));
   // Below the event, or above it where the window ends: never on it.
   int y = static_cast<int>(event.bottom()) + 12;
   if (y + size.height() > within.height() - 4)
@@ -114,8 +115,8 @@ HoverCard hoverCard(const TimelineLook& look) {
   return card;
 }
 
-void paintHoverCard(QPainter& painter, const TimelineLook& look, const HoverCard& card) {
-  const Theme& t = theme(look.dark);
+void paintHoverCard(QPainter& painter, const TimelineState& state, const HoverCard& card) {
+  const Theme& t = theme(state.dark);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(QPen(rgb(t.line), 1));
   painter.setBrush(rgb(t.raised, 245));
@@ -126,7 +127,7 @@ void paintHoverCard(QPainter& painter, const TimelineLook& look, const HoverCard
   line.setHeight(card.lineHeight);
   for (const QString& text : card.lines) {
     const bool first = &text == &card.lines.front();
-    painter.setFont(cardFont(look.font, first));
+    painter.setFont(cardFont(state.font, first));
     painter.setPen(rgb(first ? t.text : t.dim));
     painter.drawText(line, Qt::AlignVCenter,
                      QFontMetrics(painter.font()).elidedText(text, Qt::ElideMiddle, line.width()));
@@ -134,18 +135,18 @@ void paintHoverCard(QPainter& painter, const TimelineLook& look, const HoverCard
   }
 }
 
-QRegion hoverRegion(const TimelineLook& look, const HoverCard& card) {
-  if (!look.pointer.mouse) return {};
-  const TimelineFrame& frame = look.frame;
+QRegion hoverRegion(const TimelineState& state, const HoverCard& card) {
+  if (!state.pointer.mouse) return {};
+  const TimelineFrame& frame = state.frame;
   const QRect& canvas = frame.canvas;
-  const QPoint at = look.pointer.mouse->toPoint();
+  const QPoint at = state.pointer.mouse->toPoint();
   QRegion region(0, 0, frame.size.width(), kRulerHeight);
   region += QRect(at.x() - 2, canvas.y(), 5, canvas.height());
-  if (look.pointer.hovered)
-    region += look.eventRect(*look.pointer.hovered).toAlignedRect().adjusted(-3, -3, 3, 3);
+  if (state.pointer.hovered)
+    region += state.eventRect(*state.pointer.hovered).toAlignedRect().adjusted(-3, -3, 3, 3);
   region += card.rect;
   // The pin of the track that the mouse is on the name of.
-  const std::vector<Row>& rows = look.model.rows();
+  const std::vector<Row>& rows = state.model.rows();
   if (const std::size_t row = frame.rowAt(rows, at.y()); row < rows.size()) {
     region += frame.rowRect(rows[row]) & QRect(0, canvas.y(), frame.headerWidth(), canvas.height());
   }

@@ -6,7 +6,7 @@
 #include <QRect>
 #include <QStringList>
 
-#include "views/timeline_look.h"
+#include "views/timeline_state.h"
 
 class QPainter;
 class QRegion;
@@ -21,10 +21,10 @@ struct HoverCard {
 };
 
 /// Empty while something is dragged.
-HoverCard hoverCard(const TimelineLook& look);
-void paintHoverCard(QPainter& painter, const TimelineLook& look, const HoverCard& card);
+HoverCard hoverCard(const TimelineState& state);
+void paintHoverCard(QPainter& painter, const TimelineState& state, const HoverCard& card);
 /// The region that is drawn because the mouse is where it is.
-QRegion hoverRegion(const TimelineLook& look, const HoverCard& card);
+QRegion hoverRegion(const TimelineState& state, const HoverCard& card);
 /// The font of texts over the tracks, from the widget's.
 QFont cardFont(QFont font, bool bold);
 

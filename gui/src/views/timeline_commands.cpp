@@ -29,8 +29,8 @@ std::vector<Command> TimelinePage::goCommands() {
                             .text = tr("&Find events…"),
                             .act =
                                 [this] {
-                                  search_->setFocus();
-                                  search_->selectAll();
+                                  search()->setFocus();
+                                  search()->selectAll();
                                 },
                             .keys = QKeySequence::Find}};
   addCommands(out, Command::Place::GoMenu,

@@ -112,7 +112,7 @@ void TimelineView::hoverOver(QPointF pos) {
 
 void TimelineView::updateHover() {
   if (pointer_.drag != Drag::None || !hasWholePixels(devicePixelRatioF())) return update();
-  const TimelineLook now = look();
+  const TimelineState now = state();
   nextCard_ = hoverCard(now);
   update(hoverPainted_ + hoverRegion(now, *nextCard_));
 }

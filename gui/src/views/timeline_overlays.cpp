@@ -31,8 +31,8 @@ void paintUpright(QPainter& painter, const QRectF& line, const QColor& colour) {
 
 class OverlayPainter {
  public:
-  OverlayPainter(QPainter& painter, const TimelineLook& look, TimelinePicture& base)
-      : painter_(painter), look_(look), base_(base), theme_(theme(look.dark)) {}
+  OverlayPainter(QPainter& painter, const TimelineState& state, TimelinePicture& base)
+      : painter_(painter), state_(state), base_(base), theme_(theme(state.dark)) {}
 
   void paintEmpty();
   void paintBands();
@@ -54,20 +54,20 @@ class OverlayPainter {
   void paintArrow(const QRectF& from, const QRectF& to);
 
   QPainter& painter_;
-  const TimelineLook& look_;
+  const TimelineState& state_;
   TimelinePicture& base_;
   const Theme& theme_;
 };
 
 void OverlayPainter::paintEmpty() {
-  const QString empty = wordsForNoRows(look_.model);
+  const QString empty = wordsForNoRows(state_.model);
   if (empty.isEmpty()) return;
   painter_.setPen(rgb(theme_.dim));
-  painter_.drawText(look_.frame.canvas, Qt::AlignCenter, empty);
+  painter_.drawText(state_.frame.canvas, Qt::AlignCenter, empty);
 }
 
 void OverlayPainter::paintBands() {
-  const TimelineSelection& chosen = look_.selection;
+  const TimelineSelection& chosen = state_.selection;
   for (std::size_t i = 0; i < std::min(chosen.highlights.size(), kMostBands); ++i) {
     paintBand(chosen.highlights[i], theme_.warn, chosen.caption);
   }
@@ -77,12 +77,12 @@ void OverlayPainter::paintBands() {
 }
 
 void OverlayPainter::paintBand(prof::TimeWindow window, Colour tint, const QString& caption) {
-  const QRect& canvas = look_.frame.canvas;
-  const Viewport& view = look_.model.viewport();
+  const QRect& canvas = state_.frame.canvas;
+  const Viewport& view = state_.model.viewport();
   const double left = std::max(view.pixelAt(window.startNs, canvas.width()), -10.0);
   const double right = std::min(view.pixelAt(window.endNs, canvas.width()), canvas.width() + 10.0);
   if (right < 0 || left > canvas.width()) return;
-  const int bottom = look_.frame.contentBottom(look_.model.rows());
+  const int bottom = state_.frame.contentBottom(state_.model.rows());
   const QRectF band(canvas.x() + left, canvas.y(), std::max(1.0, right - left),
                     bottom - canvas.y());
   painter_.fillRect(band, rgb(tint, 36));
@@ -101,8 +101,8 @@ void OverlayPainter::paintCaption(const QRectF& band, Colour tint, const QString
 }
 
 QRectF OverlayPainter::captionRect(const QRectF& band, int width) {
-  const QRect& canvas = look_.frame.canvas;
-  const int bottom = look_.frame.contentBottom(look_.model.rows());
+  const QRect& canvas = state_.frame.canvas;
+  const int bottom = state_.frame.contentBottom(state_.model.rows());
   const double lowest = std::min<double>(bottom + 6, canvas.bottom() - 6 - kCaptionHeight);
   QRectF tag(band.center().x() - width / 2.0, lowest, width, kCaptionHeight);
   for (int n = 0; n < kCaptionPlaces && tag.top() >= canvas.y();
@@ -114,59 +114,59 @@ QRectF OverlayPainter::captionRect(const QRectF& band, int width) {
 }
 
 bool OverlayPainter::hidesName(const QRectF& place) {
-  if (base_.hasNameOn(place.translated(-look_.frame.canvas.topLeft()))) return true;
-  const QFontMetrics metrics(cardFont(look_.font, true));
-  const std::vector<Row>& rows = look_.model.rows();
+  if (base_.hasNameOn(place.translated(-state_.frame.canvas.topLeft()))) return true;
+  const QFontMetrics metrics(cardFont(state_.font, true));
+  const std::vector<Row>& rows = state_.model.rows();
   return std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
     if (!isHeading(row) || row.collapsed) return false;
-    QRectF label = look_.frame.rowRect(row);
+    QRectF label = state_.frame.rowRect(row);
     if (!label.intersects(place)) return false;
-    label.setWidth(kHeadingLeft + metrics.horizontalAdvance(nameOfRow(*look_.model.trace(), row)));
+    label.setWidth(kHeadingLeft + metrics.horizontalAdvance(nameOfRow(*state_.model.trace(), row)));
     return label.intersects(place);
   });
 }
 
 void OverlayPainter::paintLine(double left, const QColor& colour) {
-  const QRect& canvas = look_.frame.canvas;
+  const QRect& canvas = state_.frame.canvas;
   paintUpright(painter_, QRectF(left, canvas.y(), 1, canvas.height()), colour);
 }
 
 void OverlayPainter::paintLines() {
-  if (look_.selection.cursorMark)
-    paintLine(look_.xOf(*look_.selection.cursorMark) - 0.5, rgb(theme_.accent, 150));
-  for (const Bookmark& mark : look_.model.bookmarks())
-    paintLine(look_.xOf(mark.timeNs) - 1, rgb(theme_.warn, 140));
-  const auto& mouse = look_.pointer.mouse;
-  if (mouse && look_.frame.canvas.contains(mouse->toPoint())) {
+  if (state_.selection.cursorMark)
+    paintLine(state_.xOf(*state_.selection.cursorMark) - 0.5, rgb(theme_.accent, 150));
+  for (const Bookmark& mark : state_.model.bookmarks())
+    paintLine(state_.xOf(mark.timeNs) - 1, rgb(theme_.warn, 140));
+  const auto& mouse = state_.pointer.mouse;
+  if (mouse && state_.frame.canvas.contains(mouse->toPoint())) {
     paintLine(std::floor(mouse->x()), rgb(theme_.text, 60));
   }
 }
 
 void OverlayPainter::paintOutlines() {
-  const auto& selected = look_.selection.event;
-  const auto& hovered = look_.pointer.hovered;
+  const auto& selected = state_.selection.event;
+  const auto& hovered = state_.pointer.hovered;
   if (hovered && hovered != selected) paintOutline(*hovered, rgb(theme_.text, 170), 1);
   paintLinks();
   if (selected) paintOutline(*selected, rgb(theme_.text), 2);
 }
 
 void OverlayPainter::paintOutline(const EventPlace& place, const QColor& colour, double width) {
-  const QRectF rect = look_.eventRect(place);
+  const QRectF rect = state_.eventRect(place);
   if (rect.isNull()) return;
   painter_.setPen(QPen(colour, width));
   painter_.drawRect(rect.adjusted(-1, -1, 0, 0));
 }
 
 void OverlayPainter::paintLinks() {
-  const std::optional<EventPlace>& selected = look_.selection.event;
-  const std::vector<EventPlace>& links = look_.selection.links;
+  const std::optional<EventPlace>& selected = state_.selection.event;
+  const std::vector<EventPlace>& links = state_.selection.links;
   if (!selected || links.empty()) return;
-  const QRectF from = look_.eventRect(*selected);
+  const QRectF from = state_.eventRect(*selected);
   if (from.isNull()) return;
   painter_.setRenderHint(QPainter::Antialiasing);
   painter_.setPen(QPen(rgb(theme_.accent), 1.6));
   for (std::size_t i = 0; i < std::min(links.size(), kMostArrows); ++i) {
-    const QRectF to = look_.eventRect(links[i]);
+    const QRectF to = state_.eventRect(links[i]);
     if (to.isNull()) continue;
     to.left() >= from.left() ? paintArrow(from, to) : paintArrow(to, from);
     painter_.drawRect(to.adjusted(0.5, 0.5, -0.5, -0.5));
@@ -187,9 +187,9 @@ void OverlayPainter::paintArrow(const QRectF& from, const QRectF& to) {
 
 }  // namespace
 
-void paintOverlays(QPainter& painter, const TimelineLook& look, TimelinePicture& base) {
-  if (!look.model.trace()) return;
-  OverlayPainter overlays(painter, look, base);
+void paintOverlays(QPainter& painter, const TimelineState& state, TimelinePicture& base) {
+  if (!state.model.trace()) return;
+  OverlayPainter overlays(painter, state, base);
   overlays.paintEmpty();
   overlays.paintBands();
   overlays.paintLines();

@@ -3,41 +3,31 @@
 #include "views/timeline_page.h"
 
 #include <QHBoxLayout>
-#include <QHeaderView>
 #include <QInputDialog>
 #include <QLabel>
 #include <QLineEdit>
 #include <QShortcut>
 #include <QSplitter>
-#include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/words.h"
-#include "models/details_model.h"
+#include "views/area_sums.h"
+#include "views/event_details.h"
+#include "views/event_links.h"
 #include "views/finding_panel.h"
 #include "views/minimap.h"
 #include "views/parts.h"
-#include "views/table_page.h"
 
 namespace lacuna::gui {
 
 namespace {
 
-constexpr int kAreaDelayMs = 120;
 constexpr int kWidestSide = 380;
 /// The surroundings of a finding's place show what is different there.
 constexpr double kFindingShare = 0.3;
 constexpr int kBookmarkReach = 6;  // pixels
-
-QLineEdit* input(const QString& what, QWidget* parent) {
-  auto* out = new QLineEdit(parent);
-  out->setPlaceholderText(what);
-  out->setAccessibleName(what);
-  out->setClearButtonEnabled(true);
-  return out;
-}
 
 /// For a moment, the step that it lies in, or as much as a step around it; all else as it is.
 prof::TimeWindow withStep(prof::TimeWindow place, const analyzer::Analysis& analysis) {
@@ -56,32 +46,41 @@ TimelinePage::TimelinePage(Desk& desk, QWidget* parent) : Page(parent), desk_(de
   setObjectName(QStringLiteral("page"));
   auto* down = new QVBoxLayout(this);
   down->setContentsMargins(0, 0, 0, 0);
-  auto* split = split_ = new QSplitter(Qt::Horizontal, this);
-  split->setHandleWidth(1);
-  auto* left = new QWidget(split);
-  auto* leftColumn = new QVBoxLayout(left);
-  leftColumn->setContentsMargins(0, 0, 0, 0);
-  leftColumn->setSpacing(0);
-  view_ = new TimelineView(left);
-  auto* minimap = new Minimap(view_, left);
-  connect(view_, &TimelineView::appearanceChanged, minimap, &Minimap::refresh);
-  leftColumn->addWidget(minimap);
-  leftColumn->addWidget(view_, 1);
-  split->addWidget(left);
-  split->addWidget(makeSide(split));
-  split->setStretchFactor(0, 1);
-  split->setSizes({1600, 320});
-  split->setCollapsible(0, false);
-  down->addWidget(split);
+  split_ = new QSplitter(Qt::Horizontal, this);
+  split_->setHandleWidth(1);
+  split_->addWidget(makePicture(split_));
+  split_->addWidget(makeSide(split_));
+  split_->setStretchFactor(0, 1);
+  split_->setSizes({1600, 320});
+  split_->setCollapsible(0, false);
+  down->addWidget(split_);
   setSubject(view_);
-  areaTimer_.setSingleShot(true);
-  areaTimer_.setInterval(kAreaDelayMs);
-  connect(&areaTimer_, &QTimer::timeout, this, &TimelinePage::showArea);
   connect(view_, &TimelineView::selectionChanged, this, &TimelinePage::showSelection);
-  connect(view_, &TimelineView::areaChanged, &areaTimer_, qOverload<>(&QTimer::start));
   connect(view_, &TimelineView::highlightsChanged, this, [this] {
     if (view_->highlights().empty()) finding_->clear();
   });
+  connectFilter();
+  connectKeys();
+  connectDesk();
+  showSelection();
+}
+
+QWidget* TimelinePage::makePicture(QWidget* parent) {
+  auto* left = new QWidget(parent);
+  auto* column = new QVBoxLayout(left);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  view_ = new TimelineView(left);
+  links_ = new EventLinks(view_);
+  connect(links_, &EventLinks::ready, this, &TimelinePage::linksReady);
+  auto* minimap = new Minimap(view_, left);
+  connect(view_, &TimelineView::appearanceChanged, minimap, &Minimap::refresh);
+  column->addWidget(minimap);
+  column->addWidget(view_, 1);
+  return left;
+}
+
+void TimelinePage::connectFilter() {
   // A filter that hides what is to be shown is taken away: what is written stays what is shown.
   connect(view_, &TimelineView::rowOptionsChanged, this, [this] {
     const QString shown = QString::fromStdString(view_->rowOptions().filter);
@@ -98,15 +97,16 @@ TimelinePage::TimelinePage(Desk& desk, QWidget* parent) : Page(parent), desk_(de
     filter_->selectAll();
   });
   connect(filter_, &QLineEdit::returnPressed, view_, qOverload<>(&QWidget::setFocus));
-  for (QLineEdit* field : {filter_, search_}) {
+}
+
+void TimelinePage::connectKeys() {
+  for (QLineEdit* field : {filter_, search_->field()}) {
     connect(new QShortcut(Qt::Key_Escape, field, nullptr, nullptr, Qt::WidgetShortcut),
             &QShortcut::activated, this, [this, field] {
               field->clear();
               view_->setFocus();
             });
   }
-  connect(search_, &QLineEdit::textChanged, this, &TimelinePage::searchFor);
-  connect(search_, &QLineEdit::returnPressed, this, [this] { findNext(true); });
   const auto key = [&](const QKeySequence& keys, auto&& act) {
     connect(new QShortcut(keys, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut),
             &QShortcut::activated, this, act);
@@ -121,8 +121,6 @@ TimelinePage::TimelinePage(Desk& desk, QWidget* parent) : Page(parent), desk_(de
   viewKey(Qt::Key_L, [this] { followLink(); });
   viewKey(Qt::Key_B, [this] { toggleBookmark(); });
   viewKey(Qt::Key_N, [this] { askForNote(); });
-  connectDesk();
-  showSelection();
 }
 
 void TimelinePage::connectDesk() {
@@ -141,7 +139,7 @@ void TimelinePage::connectDesk() {
           });
   connect(&desk_, &Desk::nameWanted, this, [this](const QString& name) {
     Q_EMIT wanted();
-    search_->setText(name);
+    search()->setText(name);
     findNext(true);
   });
   connect(&desk_, &Desk::findingWanted, this, [this](const AnalysisPtr& analysis, std::size_t n) {
@@ -155,27 +153,21 @@ QWidget* TimelinePage::makeSide(QWidget* parent) {
   auto* column = new QVBoxLayout(side);
   column->setContentsMargins(12, 10, 12, 12);
   column->setSpacing(8);
-  search_ = input(tr("Find events"), side);
-  filter_ = input(tr("Filter tracks"), side);
-  found_ = label({}, "dim", side);
-  title_ = label({}, "heading", side);
-  title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);  // kernel names have no end
   side->setMaximumWidth(kWidestSide);
+  search_ = new EventSearch(view_, side);
+  connect(search_, &EventSearch::searched, this, &TimelinePage::searched);
+  filter_ = textField(tr("Filter tracks"), side);
   hint_ = label(tr("Click an event to see everything the trace knows about it. Drag on the ruler "
                    "to sum up a stretch."),
                 "dim", side);
-  details_ = new DetailsModel(this);
-  table_ = makeTable(details_, tr("Details of the selected event"), side);
-  table_->horizontalHeader()->hide();
-  table_->horizontalHeader()->setStretchLastSection(true);
-  areaTitle_ = label({}, "dim", side);
-  areaTitle_->setTextFormat(Qt::RichText);
-  sums_ = new TableModel(this);
-  sumsTable_ = makeTable(sums_, tr("Sums of the selected stretch"), side);
-  for (QWidget* part : std::initializer_list<QWidget*>{search_, found_, filter_, title_, hint_})
-    column->addWidget(part);
+  details_ = new EventDetails(side);
+  sums_ = new AreaSums(view_, side);
+  connect(sums_, &AreaSums::ready, this, &TimelinePage::sumsReady);
+  connect(sums_, &AreaSums::refreshed, this, &TimelinePage::showHint);
   finding_ = new FindingPanel(side);
-  column->insertWidget(3, finding_);
+  for (QWidget* part : std::initializer_list<QWidget*>{search(), search_->result(), filter_,
+                                                       finding_, details_->title(), hint_})
+    column->addWidget(part);
   connect(finding_, &FindingPanel::closed, this, [this] { view_->setHighlights({}, {}); });
   connect(finding_, &FindingPanel::placeWanted, this, [this](const FindingPlace& place) {
     view_->setHighlights(std::vector(view_->highlights()), place.what);
@@ -183,31 +175,27 @@ QWidget* TimelinePage::makeSide(QWidget* parent) {
                        TimelineView::Move::Jump);
     view_->showRows(place.rows);
   });
-  column->addWidget(table_, 1);
-  column->addWidget(areaTitle_);
-  column->addWidget(sumsTable_, 1);
+  column->addWidget(details_->table(), 1);
+  column->addWidget(sums_->title());
+  column->addWidget(sums_->table(), 1);
   column->addStretch(0);
-  found_->hide();
-  areaTitle_->hide();
-  sumsTable_->hide();
   return side;
 }
 
 void TimelinePage::setTrace(const TracePtr& trace) {
   filter_->clear();
-  search_->clear();
-  callSearchOff();
-  callLinksOff();
+  search()->clear();
+  search_->callOff();
+  links_->callOff();
   view_->setTrace(trace);
-  areaTimer_.stop();
-  showArea();
+  sums_->refresh();
 }
 
 void TimelinePage::setGrown(const TracePtr& trace) {
-  callLinksOff();
+  links_->callOff();
   finding_->moveTo(*view_->trace()->tracks, *trace->tracks);
   view_->setGrown(trace);
-  if (view_->area()) areaTimer_.start();  // what was added may lie in it
+  if (view_->area()) sums_->refreshSoon();  // what was added may lie in it
 }
 
 void TimelinePage::setLedgers(const LedgerStrips& strips) {
@@ -219,36 +207,36 @@ void TimelinePage::setDark(bool dark) {
   finding_->setDark(dark);
 }
 
+DetailsModel* TimelinePage::details() const {
+  return details_->model();
+}
+
+TableModel* TimelinePage::sums() const {
+  return sums_->model();
+}
+
 QString TimelinePage::searchResult() const {
-  return found_->text();
+  return search_->result()->text();
+}
+
+bool TimelinePage::busy() const {
+  return links_->busy() || details_->busy() || search_->busy();
+}
+
+void TimelinePage::followLink() {
+  links_->follow();
 }
 
 void TimelinePage::showSelection() {
+  showHint();
   const auto place = view_->selection();
-  title_->setVisible(place.has_value());
-  table_->setVisible(place.has_value());
-  hint_->setVisible(!place.has_value() && !view_->area());
-  argumentJob_.cancel();
-  if (!place) {
-    callLinksOff();
-    return details_->clear();
-  }
-  const TracePtr& trace = view_->trace();
-  const analyzer::Track& track = trace->track(place->track);
-  const analyzer::Lane& lane = track.lanes[static_cast<std::size_t>(place->lane)];
-  const prof::StringId name = lane.name(place->event);
-  title_->setText(trace->name(name));
-  const auto row = analyzer::findEvent(*trace->store, track, lane.startNs(place->event),
-                                       lane.durNs(place->event), name);
-  details_->show(trace, row);
-  fitDetails();
-  findLinks(row);
-  findArguments(row);
+  if (place) return links_->find(details_->show(view_->trace(), *place));
+  links_->callOff();
+  details_->clear();
 }
 
-void TimelinePage::fitDetails() {
-  table_->resizeColumnToContents(0);
-  table_->setColumnWidth(0, std::min(table_->columnWidth(0), table_->viewport()->width() / 2));
+void TimelinePage::showHint() {
+  hint_->setVisible(!view_->selection() && !view_->area());
 }
 
 std::vector<Bookmark>::iterator TimelinePage::near(std::vector<Bookmark>& marks,

@@ -2,25 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <QTimer>
-#include <functional>
-
 #include "base/desk.h"
-#include "base/job.h"
-#include "base/long_job.h"
 #include "base/page.h"
 #include "lacuna/analyzer/lanes.h"
-#include "lacuna/analyzer/links.h"
+#include "views/event_search.h"
 #include "views/timeline_view.h"
 
 class QLabel;
 class QLineEdit;
 class QSplitter;
-class QTableView;
 
 namespace lacuna::gui {
 
+class AreaSums;
 class DetailsModel;
+class EventDetails;
+class EventLinks;
 class FindingPanel;
 class TableModel;
 
@@ -36,18 +33,16 @@ class TimelinePage : public Page {
   void setLedgers(const LedgerStrips& strips) override;
   void setDark(bool dark) override;
   [[nodiscard]] TimelineView* view() const { return view_; }
-  [[nodiscard]] DetailsModel* details() const { return details_; }
-  [[nodiscard]] TableModel* sums() const { return sums_; }
-  [[nodiscard]] QLineEdit* search() const { return search_; }
+  [[nodiscard]] DetailsModel* details() const;
+  [[nodiscard]] TableModel* sums() const;
+  [[nodiscard]] QLineEdit* search() const { return search_->field(); }
   [[nodiscard]] QLineEdit* filter() const { return filter_; }
   [[nodiscard]] QString searchResult() const;
-  using CountMatches = std::function<std::uint64_t(
-      const analyzer::TrackSet&, const analyzer::NameMatches&, const analyzer::Progress&)>;
   /// The function that counts the events found: analyzer::countMatches unless set otherwise.
-  void setCountMatches(CountMatches count) { countMatches_ = std::move(count); }
-  [[nodiscard]] bool busy() const override {
-    return launching_ || linkJob_.busy() || argumentJob_.busy() || searching_ || findJob_.busy();
+  void setCountMatches(EventSearch::CountMatches count) {
+    search_->setCountMatches(std::move(count));
   }
+  [[nodiscard]] bool busy() const override;
 
   /// Shows stretches with a caption, and moves to the first.
   void showEvidence(const std::vector<prof::TimeWindow>& windows, const QString& caption);
@@ -55,12 +50,8 @@ class TimelinePage : public Page {
   /// closed. A moment is shown with the step that it lies in.
   void showFinding(const analyzer::Finding& finding, const analyzer::Analysis& analysis);
   [[nodiscard]] FindingPanel* finding() const { return finding_; }
-  /// Looks for the next event whose name contains the searched text, off the GUI's thread, and
-  /// selects it.
-  void findNext(bool forward);
-  /// Finds out what matches, on a thread of its own, and reports how far that is; calls off the
-  /// search before.
-  void searchFor(const QString& text);
+  /// Selects the next event whose name contains the searched text.
+  void findNext(bool forward) { search_->findNext(forward); }
   /// From a launch to its work, or back.
   void followLink();
   void toggleBookmark();
@@ -90,23 +81,12 @@ class TimelinePage : public Page {
   /// Answers the requests of other pages, and passes on what happens here.
   void connectDesk();
   std::vector<Command> goCommands();
+  void connectKeys();
+  void connectFilter();
   void showSelection();
-  /// Gives names of details the room that they need, and values at least half.
-  void fitDetails();
-  void showArea();
-  void findLinks(const analyzer::EventRef& event);
-  /// Computes the links of the trace, once, and goes on with the event that is selected then.
-  void computeLinks();
-  void callLinksOff();
-  using Matches = std::shared_ptr<const analyzer::NameMatches>;
-  void callSearchOff();
-  void showFound(const Matches& names, std::uint64_t events);
-  /// Sets the text below the search.
-  void setFound(const QString& what);
-  /// To the next event of those that are known to match.
-  void goToMatch(bool forward);
-  void findArguments(const analyzer::EventRef& event);
-  void showSums(const analyzer::AreaStats& stats);
+  /// Shown while neither an event nor a stretch is selected.
+  void showHint();
+  QWidget* makePicture(QWidget* parent);
   QWidget* makeSide(QWidget* parent);
   /// The mark that a hand pointing at `at` means, or the end.
   std::vector<Bookmark>::iterator near(std::vector<Bookmark>& marks, prof::TimeNs at) const;
@@ -114,33 +94,14 @@ class TimelinePage : public Page {
   Desk& desk_;
   QSplitter* split_;
   TimelineView* view_;
-  DetailsModel* details_;
-  QTableView* table_;
-  QLabel* title_;
-  QLabel* hint_;
+  EventSearch* search_;
   QLineEdit* filter_;
-  QLineEdit* search_;
-  QLabel* found_;
-  QLabel* areaTitle_;
   FindingPanel* finding_;
-  TableModel* sums_;
-  QTableView* sumsTable_;
-  prof::TimeWindow summed_;
+  EventDetails* details_;
+  EventLinks* links_;
+  AreaSums* sums_;
+  QLabel* hint_;
   int mostCsvRows_ = 200'000;
-  QTimer areaTimer_;
-  TracePtr launching_;                               ///< whose links are being computed
-  std::optional<analyzer::EventRef> wantedLinksOf_;  ///< as soon as they are
-  LongJob launchJob_{this};
-  Job linkJob_;
-  Job argumentJob_;
-  Matches matches_;
-  std::weak_ptr<const Trace> searched_;  ///< what they were looked for in
-  std::optional<bool> wantedNext_;
-  CountMatches countMatches_ = &analyzer::countMatches;
-  bool searching_ = false;
-  LongJob searchJob_{this};
-  Job findJob_;
-  Job areaJob_;
 };
 
 }  // namespace lacuna::gui

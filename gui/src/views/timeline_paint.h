@@ -5,7 +5,7 @@
 #include <QRectF>
 #include <algorithm>
 
-#include "views/timeline_look.h"
+#include "views/timeline_state.h"
 
 class QPainter;
 class QRegion;
@@ -17,10 +17,10 @@ class TimelinePicture;
 
 /// Bands, lines, outlines and arrows over the tracks. Captions keep clear of the names on the base
 /// picture.
-void paintOverlays(QPainter& painter, const TimelineLook& look, TimelinePicture& base);
+void paintOverlays(QPainter& painter, const TimelineState& state, TimelinePicture& base);
 /// The names of the rows that `stale` touches.
-void paintRowNames(QPainter& painter, const TimelineLook& look, const QRegion& stale);
-void paintRuler(QPainter& painter, const TimelineLook& look);
+void paintRowNames(QPainter& painter, const TimelineState& state, const QRegion& stale);
+void paintRuler(QPainter& painter, const TimelineState& state);
 
 /// A name across the tracks that follow.
 inline bool isHeading(const Row& row) {

@@ -15,8 +15,8 @@
 
 namespace lacuna::gui {
 
-void TimelinePicture::render(const TimelineLook& look, double scale) {
-  renderTracks(look, base_, scale);
+void TimelinePicture::render(const TimelineState& state, double scale) {
+  renderTracks(state, base_, scale);
   base_.setDevicePixelRatio(scale);
   QPainter painter(&base_);
   labelPainter_.paint(painter, labels_, scale);
@@ -26,48 +26,49 @@ void TimelinePicture::render(const TimelineLook& look, double scale) {
   ++timesDrawn_;
 }
 
-void TimelinePicture::renderTracks(const TimelineLook& look, QImage& picture, double scale) {
-  const QRect& canvas = look.frame.canvas;
+void TimelinePicture::renderTracks(const TimelineState& state, QImage& picture, double scale) {
+  const QRect& canvas = state.frame.canvas;
   const QSize size(std::max(1, qRound(canvas.width() * scale)),
                    std::max(1, qRound(canvas.height() * scale)));
   if (picture.size() != size) picture = QImage(size, QImage::Format_RGB32);
   labels_.clear();
   labelScale_ = scale;
-  const TracePtr& trace = look.model.trace();
-  if (!trace) return picture.fill(rgb(theme(look.dark).window));
+  const TracePtr& trace = state.model.trace();
+  if (!trace) return picture.fill(rgb(theme(state.dark).window));
   const Canvas pixels{reinterpret_cast<Colour*>(picture.bits()), size.width(), size.height(),
                       static_cast<int>(picture.bytesPerLine() / 4)};
-  renderer_.render(look.model.scene(look.frame.scrollY, scale), trace->styles(look.dark), pixels,
+  renderer_.render(state.model.scene(state.frame.scrollY, scale), trace->styles(state.dark), pixels,
                    labels_);
-  renderLedgers(look, pixels, scale);
+  renderLedgers(state, pixels, scale);
 }
 
-void TimelinePicture::renderLedgers(const TimelineLook& look, const Canvas& canvas, double scale) {
-  const Viewport& view = look.model.viewport();
+void TimelinePicture::renderLedgers(const TimelineState& state, const Canvas& canvas,
+                                    double scale) {
+  const Viewport& view = state.model.viewport();
   const analyzer::PixelGrid grid{view.startNs(), view.nsPerPixel(canvas.width), canvas.width};
-  for (const Row& row : look.model.rows()) {
+  for (const Row& row : state.model.rows()) {
     if (row.kind != Row::Kind::Ledger) continue;
-    const auto top = static_cast<int>(std::lround((row.y + 3 - look.frame.scrollY) * scale));
+    const auto top = static_cast<int>(std::lround((row.y + 3 - state.frame.scrollY) * scale));
     const auto height = static_cast<int>(std::lround((row.height - 6) * scale));
     if (top >= canvas.height || top + height <= 0) continue;
-    if (const auto* strip = look.model.stripOf(row.ref.group)) {
-      ledgerPainter_.paint(*strip, grid, look.dark, top, height, canvas);
+    if (const auto* strip = state.model.stripOf(row.ref.group)) {
+      ledgerPainter_.paint(*strip, grid, state.dark, top, height, canvas);
     }
   }
 }
 
-void TimelinePicture::paint(QPainter& painter, const TimelineLook& look, const QRegion& region) {
-  if (keepsShapes(painter)) return paintShapes(painter, look);
+void TimelinePicture::paint(QPainter& painter, const TimelineState& state, const QRegion& region) {
+  if (keepsShapes(painter)) return paintShapes(painter, state);
   // A picture of the window may be taken at another scale than the screen's.
   const double scale = scaleOf(painter);
-  if (stale_ || scale != baseScale_) render(look, scale);
-  paintPixels(painter, look.frame, region);
+  if (stale_ || scale != baseScale_) render(state, scale);
+  paintPixels(painter, state.frame, region);
 }
 
-void TimelinePicture::paintShapes(QPainter& painter, const TimelineLook& look) {
-  const QPoint at = look.frame.canvas.topLeft();
+void TimelinePicture::paintShapes(QPainter& painter, const TimelineState& state) {
+  const QPoint at = state.frame.canvas.topLeft();
   QImage tracks;
-  renderTracks(look, tracks, 1);
+  renderTracks(state, tracks, 1);
   paintAsRects(painter, at, tracks);
   painter.save();
   painter.translate(at);

@@ -8,7 +8,7 @@
 #include "timeline/ledger_painter.h"
 #include "timeline/strip_renderer.h"
 #include "views/label_painter.h"
-#include "views/timeline_look.h"
+#include "views/timeline_state.h"
 
 class QPainter;
 class QRegion;
@@ -22,10 +22,10 @@ class TimelinePicture {
   void setTrace(const TracePtr& trace) { labelPainter_.setTrace(trace); }
   void invalidate() { stale_ = true; }
   /// Draws it now, at this many device pixels per pixel.
-  void render(const TimelineLook& look, double scale);
+  void render(const TimelineState& state, double scale);
   /// Paints the parts of `region`, from a fresh picture; all as shapes and texts where those are
   /// kept.
-  void paint(QPainter& painter, const TimelineLook& look, const QRegion& region);
+  void paint(QPainter& painter, const TimelineState& state, const QRegion& region);
   /// For the name of an event, at a place in the canvas.
   [[nodiscard]] bool hasNameOn(const QRectF& place);
   /// Number of times that it was drawn so far.
@@ -33,9 +33,9 @@ class TimelinePicture {
 
  private:
   /// The tracks without the names on their events, which labels_ then holds.
-  void renderTracks(const TimelineLook& look, QImage& picture, double scale);
-  void renderLedgers(const TimelineLook& look, const Canvas& canvas, double scale);
-  void paintShapes(QPainter& painter, const TimelineLook& look);
+  void renderTracks(const TimelineState& state, QImage& picture, double scale);
+  void renderLedgers(const TimelineState& state, const Canvas& canvas, double scale);
+  void paintShapes(QPainter& painter, const TimelineState& state);
   void paintPixels(QPainter& painter, const TimelineFrame& frame, const QRegion& region) const;
 
   StripRenderer renderer_;

@@ -28,11 +28,11 @@ struct NoteTag {
   QString text;
 };
 
-std::vector<NoteTag> noteTags(const TimelineLook& look, const QFontMetrics& metrics) {
-  const QRect& canvas = look.frame.canvas;
+std::vector<NoteTag> noteTags(const TimelineState& state, const QFontMetrics& metrics) {
+  const QRect& canvas = state.frame.canvas;
   std::vector<NoteTag> tags;
-  for (const Bookmark& mark : look.model.bookmarks()) {
-    const double x = look.xOf(mark.timeNs);
+  for (const Bookmark& mark : state.model.bookmarks()) {
+    const double x = state.xOf(mark.timeNs);
     if (x >= canvas.x() - 1 && x <= canvas.right())
       tags.push_back({QRectF(x, 0, 0, kRulerHeight), mark.note});
   }
@@ -50,11 +50,11 @@ std::vector<NoteTag> noteTags(const TimelineLook& look, const QFontMetrics& metr
   return tags;
 }
 
-void paintTicks(QPainter& painter, const TimelineLook& look, const std::vector<NoteTag>& notes) {
-  const QRect& canvas = look.frame.canvas;
-  for (const Tick& tick : ticks(look.model.viewport(), canvas.width(), kRulerTickSpacing)) {
+void paintTicks(QPainter& painter, const TimelineState& state, const std::vector<NoteTag>& notes) {
+  const QRect& canvas = state.frame.canvas;
+  for (const Tick& tick : ticks(state.model.viewport(), canvas.width(), kRulerTickSpacing)) {
     const double x = canvas.x() + tick.x;
-    painter.fillRect(QRectF(x, kRulerHeight - 7, 1, 6), rgb(theme(look.dark).line));
+    painter.fillRect(QRectF(x, kRulerHeight - 7, 1, 6), rgb(theme(state.dark).line));
     const QString label = words(tick.label);
     const QRectF place(x + 5, 0, painter.fontMetrics().horizontalAdvance(label), kRulerHeight);
     // Half of it misleads, and so do two texts on each other.
@@ -78,11 +78,11 @@ void paintNotes(QPainter& painter, const Theme& t, const std::vector<NoteTag>& n
   }
 }
 
-void paintMoment(QPainter& painter, const TimelineLook& look, double x) {
-  const Theme& t = theme(look.dark);
-  const QRect& canvas = look.frame.canvas;
-  const Viewport& view = look.model.viewport();
-  const auto at = look.frame.timeAt(view, x);
+void paintMoment(QPainter& painter, const TimelineState& state, double x) {
+  const Theme& t = theme(state.dark);
+  const QRect& canvas = state.frame.canvas;
+  const Viewport& view = state.model.viewport();
+  const auto at = state.frame.timeAt(view, x);
   const auto fine = static_cast<prof::TimeNs>(view.nsPerPixel(canvas.width())) + 1;
   const QString label = words(momentText(at - view.trace().startNs, fine));
   const int w = painter.fontMetrics().horizontalAdvance(label) + 14;
@@ -94,10 +94,10 @@ void paintMoment(QPainter& painter, const TimelineLook& look, double x) {
 
 }  // namespace
 
-void paintRuler(QPainter& painter, const TimelineLook& look) {
-  const Theme& t = theme(look.dark);
-  const QRect& canvas = look.frame.canvas;
-  const int width = look.frame.size.width();
+void paintRuler(QPainter& painter, const TimelineState& state) {
+  const Theme& t = theme(state.dark);
+  const QRect& canvas = state.frame.canvas;
+  const int width = state.frame.size.width();
   painter.fillRect(0, 0, width, kRulerHeight, rgb(t.panel));
   painter.fillRect(0, kRulerHeight - 1, width, 1, rgb(t.line));
   QFont font = painter.font();
@@ -105,14 +105,14 @@ void paintRuler(QPainter& painter, const TimelineLook& look) {
   painter.setFont(font);
   painter.setPen(rgb(t.dim));
   painter.drawText(
-      QRect(12, 0, look.frame.headerWidth() - 20, kRulerHeight), Qt::AlignVCenter,
-      TimelineWords::tr("%1 shown").arg(durationWords(look.model.viewport().spanNs())));
+      QRect(12, 0, state.frame.headerWidth() - 20, kRulerHeight), Qt::AlignVCenter,
+      TimelineWords::tr("%1 shown").arg(durationWords(state.model.viewport().spanNs())));
   painter.setClipRect(canvas.x(), 0, canvas.width(), kRulerHeight);
-  const std::vector<NoteTag> notes = noteTags(look, painter.fontMetrics());
-  paintTicks(painter, look, notes);
+  const std::vector<NoteTag> notes = noteTags(state, painter.fontMetrics());
+  paintTicks(painter, state, notes);
   paintNotes(painter, t, notes);
-  const auto& mouse = look.pointer.mouse;
-  if (mouse && look.frame.isAcross(*mouse)) paintMoment(painter, look, mouse->x());
+  const auto& mouse = state.pointer.mouse;
+  if (mouse && state.frame.isAcross(*mouse)) paintMoment(painter, state, mouse->x());
   painter.setClipping(false);
 }
 

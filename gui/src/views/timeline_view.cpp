@@ -282,7 +282,7 @@ TimelineFrame TimelineView::frame() const {
   return {size(), canvasRect(), scroll_->value()};
 }
 
-TimelineLook TimelineView::look() const {
+TimelineState TimelineView::state() const {
   return {model_, selection_, pointer_, frame(), font(), dark_};
 }
 
@@ -312,12 +312,12 @@ void TimelineView::resizeEvent(QResizeEvent* event) {
 }
 
 void TimelineView::renderNow() {
-  picture_.render(look(), devicePixelRatioF());
+  picture_.render(state(), devicePixelRatioF());
 }
 
 void TimelineView::paintEvent(QPaintEvent* event) {
   QPainter painter(this);
-  const TimelineLook now = look();
+  const TimelineState now = state();
   picture_.paint(painter, now, event->region());
   painter.save();
   painter.setClipRect(now.frame.canvas);

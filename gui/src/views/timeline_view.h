@@ -12,11 +12,11 @@
 #include "base/trace.h"
 #include "views/event_place.h"
 #include "views/timeline_card.h"
-#include "views/timeline_look.h"
 #include "views/timeline_model.h"
 #include "views/timeline_picture.h"
 #include "views/timeline_pointer.h"
 #include "views/timeline_selection.h"
+#include "views/timeline_state.h"
 
 class QScrollBar;
 
@@ -156,7 +156,7 @@ class TimelineView : public QWidget {
  private:
   [[nodiscard]] QRect canvasRect() const;
   [[nodiscard]] TimelineFrame frame() const;
-  [[nodiscard]] TimelineLook look() const;
+  [[nodiscard]] TimelineState state() const;
   /// After the model has laid out its rows anew.
   void followRows();
   void updateScrollBar();

@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include "autograd/node.h"
+#include "tensor/node.h"
 
 namespace lacuna::rt {
 

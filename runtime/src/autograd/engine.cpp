@@ -5,16 +5,16 @@
 #include <unordered_set>
 #include <utility>
 
-#include "autograd/node.h"
 #include "autograd/scaled_loss.h"
 #include "backend/backend.h"
-#include "core/layout.h"
 #include "instrument/step_times.h"
 #include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
 #include "ops/cast.h"
 #include "ops/shared.h"
+#include "tensor/layout.h"
+#include "tensor/node.h"
 
 namespace lacuna::rt {
 

@@ -2,11 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "alloc/allocator.h"
+#include <span>
+
 #include "instrument/observer.h"
 
 /// Calls from the operators and allocators to the recorder of recordOperators(). Called only while
 /// a sink is on.
+namespace lacuna::rt {
+struct Block;
+}
+
 namespace lacuna::rt::instrument {
 
 inline constexpr std::uint32_t kRecorderSink = 4;

@@ -64,7 +64,7 @@ class Settings {
     const std::lock_guard<std::mutex> hold(mutex_);
     for (const auto& [key, count] : counts_) {
       if ((count & (count - 1)) != 0) write(key, count);
-      if (path_.empty()) say(key, count);
+      if (path_.empty()) print(key, count);
     }
     counts_.clear();
   }
@@ -102,7 +102,7 @@ class Settings {
                  static_cast<unsigned long long>(count), thing.c_str(), was.c_str(), why.c_str());
     std::fclose(file);
   }
-  static void say(const Key& key, std::uint64_t count) {
+  static void print(const Key& key, std::uint64_t count) {
     const auto& [setting, outcome, thing, was, why] = key;
     const std::string words = outcome == Outcome::Applied ? "(was " + was + ")"
                               : outcome == Outcome::Same  ? std::string("(was so already)")

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tensor_impl.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/nn.h"
+#include "tensor/tensor_impl.h"
 
 namespace lacuna::rt::nn {
 

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "autograd/node.h"
 #include "instrument/module_range.h"
 #include "instrument/observer.h"
 #include "instrument/settings.h"
@@ -9,6 +8,7 @@
 #include "lacuna/runtime/nn.h"
 #include "lacuna/runtime/random.h"
 #include "nn/init.h"
+#include "tensor/node.h"
 
 #include <cmath>
 #include <unordered_set>

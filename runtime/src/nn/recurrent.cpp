@@ -3,9 +3,9 @@
 #include <cmath>
 #include <optional>
 
-#include "autograd/node.h"
 #include "lacuna/runtime/nn_sequence.h"
 #include "nn/init.h"
+#include "tensor/node.h"
 
 namespace lacuna::rt {
 

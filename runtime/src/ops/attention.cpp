@@ -3,13 +3,13 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/node.h"
 #include "backend/nn_kernels.h"
-#include "core/layout.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/ops.h"
 #include "ops/cast.h"
 #include "ops/shared.h"
+#include "tensor/layout.h"
+#include "tensor/node.h"
 
 namespace lacuna::rt {
 

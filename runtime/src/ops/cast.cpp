@@ -5,10 +5,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "autograd/node.h"
-#include "autograd/replay.h"
 #include "instrument/own_knobs.h"
 #include "ops/kept_weights.h"
+#include "tensor/node.h"
+#include "tensor/replay.h"
 
 namespace lacuna::rt {
 

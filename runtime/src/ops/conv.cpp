@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "autograd/node.h"
 #include "backend/nn_kernels.h"
-#include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
 #include "ops/cast.h"
 #include "ops/kept_weights.h"
 #include "ops/shared.h"
+#include "tensor/layout.h"
+#include "tensor/node.h"
 
 /// Three operators, each linear in both of its inputs, whose gradients are the other two. They are
 /// the convolution y(x, w), its gradient for the input x(y, w), and its gradient for the weight

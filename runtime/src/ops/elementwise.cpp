@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
-#include "autograd/node.h"
 #include "backend/backend.h"
 #include "backend/rows.h"
-#include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 #include "ops/cast.h"
+#include "ops/numbers.h"
 #include "ops/shared.h"
+#include "tensor/layout.h"
+#include "tensor/node.h"
 
 namespace lacuna::rt {
 
@@ -57,55 +58,6 @@ bool takesIntegers(Unary kind) {
     default:
       return false;
   }
-}
-
-/// Fails for bool: what arithmetic would make of it (the negative of true is true) is hardly ever
-/// meant.
-void checkNumbers(const char* op, DType type) {
-  if (type == DType::Bool) fail(op, "needs numbers, not bool; convert it first");
-}
-
-bool isWhole(double number) {
-  return std::trunc(number) == number && std::isfinite(number);
-}
-
-/// Fails where `number` has no place among the integers of `type`; a negative one wraps, also where
-/// there is no sign.
-void checkFits(const char* op, double number, DType type) {
-  const double limit = type == DType::U8 ? 0x1p8 : type == DType::I32 ? 0x1p31 : 0x1p63;
-  if (!(std::abs(number) < limit))
-    fail(op, std::to_string(number) + " does not fit into " + name(type));
-}
-
-/// `x` in a type in which it can be put together with a number, `whole` or not; the type of the
-/// result.
-Tensor meeting(Tensor x, bool whole) {
-  if (isFloating(x.dtype())) return x;
-  if (!whole) return x.to(DType::F32);
-  return x.dtype() == DType::Bool ? x.to(DType::I64) : x;
-}
-
-/// The same for a number that has to fit into that type.
-Tensor meeting(const char* op, const Tensor& x, double number) {
-  if (isFloating(x.dtype())) return x;
-  const bool whole = isWhole(number);
-  if (whole) checkFits(op, number, x.dtype() == DType::Bool ? DType::I64 : x.dtype());
-  return meeting(x, whole);
-}
-
-/// For an operator in place on `x`, whose type cannot change.
-void checkMeets(const Op& op, const Tensor& x, double number) {
-  if (isFloating(x.dtype())) return;
-  if (!isWhole(number) || x.dtype() == DType::Bool)
-    op.fail(std::to_string(number) + " in place on " + name(x.dtype()) +
-            " would be cut off; convert it first");
-  checkFits(op.name(), number, x.dtype());
-}
-
-void checkKeepsFraction(const char* op, const Tensor& x, const Tensor& other) {
-  if (isFloating(other.dtype()) && !isFloating(x.dtype()))
-    fail(op, std::string(name(other.dtype())) + " in place on " + name(x.dtype()) +
-                 " would be cut off; convert it first");
 }
 
 /// As wideOf(), without another handle.
@@ -573,7 +525,7 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
   if (overlaps(*this, other)) return add_(other.clone(), alpha);
   Op op(kInfo, {this, &other});
   checkNumbers(op.name(), dtype());
-  if (alpha != 1) checkMeets(op, *this, alpha);
+  if (alpha != 1) checkMeets(op.name(), *this, alpha);
   if (device() != other.device()) sameDevice(op.name(), {this, &other});
   if (shape() != other.shape() && broadcast(op.name(), shape(), other.shape()) != shape()) {
     op.fail("the other tensor " + other.shape().toString() + " does not fit into " +
@@ -623,7 +575,7 @@ Tensor& Tensor::mul_(double factor) {
   needsDefined("mul_", "the tensor", *this);
   static const OpInfo kInfo{"mul_", mulScalarBackward};
   Op op(kInfo, {this});
-  checkMeets(op, *this, factor);
+  checkMeets(op.name(), *this, factor);
   beginInPlaceOnEach(op, *this);
   op.launch(device(), {sizeBytes() * 2},
             [to = viewOf(*this), factor] { kernel::unary(Unary::MulScalar, to, to, factor, 0); });

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <optional>
 
-#include "autograd/node.h"
 #include "backend/backend.h"
-#include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/random.h"
 #include "ops/cast.h"
 #include "ops/shared.h"
+#include "tensor/layout.h"
+#include "tensor/node.h"
 
 namespace lacuna::rt {
 

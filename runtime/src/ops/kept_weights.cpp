@@ -5,10 +5,10 @@
 #include <mutex>
 #include <utility>
 
-#include "autograd/node.h"
 #include "core/biased_lock.h"
 #include "core/fork_locks.h"
-#include "core/layout.h"
+#include "tensor/layout.h"
+#include "tensor/node.h"
 
 namespace lacuna::rt {
 

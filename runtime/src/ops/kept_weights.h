@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "backend/nn_kernels.h"
-#include "core/tensor_impl.h"
+#include "tensor/tensor_impl.h"
 
 /// A forward that records nothing uses the same weights again and again, so their copies, in the
 /// library's order or in a 16-bit type, are kept with their memory. They end with the version that

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "autograd/node.h"
 #include "backend/backend.h"
 #include "lacuna/runtime/ops.h"
 #include "ops/cast.h"
 #include "ops/shared.h"
+#include "tensor/node.h"
 
 namespace lacuna::rt {
 

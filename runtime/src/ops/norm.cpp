@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "autograd/node.h"
 #include "backend/nn_kernels.h"
-#include "core/layout.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/ops.h"
 #include "ops/cast.h"
 #include "ops/shared.h"
+#include "tensor/layout.h"
+#include "tensor/node.h"
 
 /// Layer, group and instance normalisation: all of them normalise rows of the row-major tensor, and
 /// differ in what a row is and in how weights are laid over it. Pictures whose channels lie last

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "autograd/node.h"
 #include "backend/nn_kernels.h"
-#include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
 #include "ops/shared.h"
+#include "tensor/layout.h"
+#include "tensor/node.h"
 
 namespace lacuna::rt {
 

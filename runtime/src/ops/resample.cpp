@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/node.h"
 #include "backend/nn_kernels.h"
-#include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
 #include "ops/shared.h"
+#include "tensor/layout.h"
+#include "tensor/node.h"
 
 namespace lacuna::rt {
 

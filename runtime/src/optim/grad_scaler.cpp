@@ -7,7 +7,6 @@
 #include <limits>
 #include <utility>
 
-#include "autograd/node.h"
 #include "autograd/scaled_loss.h"
 #include "backend/backend.h"
 #include "instrument/observer.h"
@@ -16,6 +15,7 @@
 #include "lacuna/runtime/optim.h"
 #include "ops/shared.h"
 #include "optim/direction.h"
+#include "tensor/node.h"
 
 namespace lacuna::rt {
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <unordered_set>
 
-#include "autograd/node.h"
 #include "autograd/scaled_loss.h"
 #include "backend/backend.h"
 #include "instrument/module_range.h"
@@ -16,6 +15,7 @@
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/optim.h"
 #include "optim/direction.h"
+#include "tensor/node.h"
 
 namespace lacuna::rt::optim {
 

@@ -120,7 +120,7 @@ TEST(Account, TheWindowIsThatOfTheChosenSteps) {
   }
 }
 
-TEST(Account, StepsThatAreNotThereSayWhichThereAre) {
+TEST(Account, StepsThatAreNotThereListThoseThatAre) {
   struct Case {
     std::uint64_t first, last;
     const char* message;

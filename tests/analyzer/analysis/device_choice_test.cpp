@@ -50,7 +50,7 @@ TEST(DeviceChoice, OptionsChooseByLabelAndRank) {
   EXPECT_EQ(both.list({}, optionsOf("cuda:0")).size(), 2U) << "each process has its own";
 }
 
-TEST(DeviceChoice, AChoiceOfNoneSaysWhatThereIs) {
+TEST(DeviceChoice, AChoiceOfNoneListsTheChoices) {
   struct Case {
     void (*fill)(DeviceTrace&);
     AnalysisOptions options;

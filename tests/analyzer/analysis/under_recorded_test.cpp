@@ -52,11 +52,11 @@ TEST(UnderRecordedReplays, AreUnknownAndNeverIdle) {
 TEST(UnderRecordedReplays, TheReportBeginsWithThem) {
   const Analysis lacking = training(10).loses(4, 5, 20).analysed();
   const std::string text = renderText(lacking, {});
-  const std::size_t said =
+  const std::size_t sentence =
       text.find("The trace lacks device work of 1 of 10 graph replays (10.0 %)");
-  ASSERT_NE(said, std::string::npos) << text;
-  EXPECT_LT(said, text.find("In a step the device is busy"));
-  EXPECT_LT(said, text.find("\nFindings\n"));
+  ASSERT_NE(sentence, std::string::npos) << text;
+  EXPECT_LT(sentence, text.find("In a step the device is busy"));
+  EXPECT_LT(sentence, text.find("\nFindings\n"));
   EXPECT_THAT(text, testing::HasSubstr("unknown,"));
   EXPECT_THAT(text, testing::HasSubstr("--cuda graphs"));
   EXPECT_THAT(renderHtml(lacking),

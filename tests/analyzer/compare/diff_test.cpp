@@ -19,7 +19,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-TEST(Compare, OperatorsAndLedgersTellWhatChanged) {
+TEST(Compare, OperatorsAndLedgersShowTheChange) {
   const auto before = *analyse(test::makeRun({.batchNs = 8'000'000, .workers = 1}));
   const auto after = *analyse(test::makeRun({.batchNs = 500'000, .workers = 2}));
   bool better = false;

@@ -19,7 +19,7 @@ using namespace prof;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(RunDiff, TellsChangesFromNoise) {
+TEST(RunDiff, SeparatesChangesFromNoise) {
   const std::vector<std::int64_t> quiet{100, 101, 99, 100, 100, 102, 98, 100};
   std::vector<std::int64_t> slower;
   for (const std::int64_t ns : quiet) slower.push_back(ns + 20);

@@ -394,7 +394,7 @@ TEST(Export, FoldedStacksOfFarTooManyFramesEndEarly) {
   EXPECT_EQ(sumNs, 2 * kDepth);
 }
 
-TEST(Export, StacksHoldNothingOfWhatKinetoSaysOfItself) {
+TEST(Export, StacksHoldNoneOfKinetosOwnRows) {
   StoreBuilder builder;
   builder.append(prof::Thread{prof::ThreadId(1), {}, 11, 0, 100, builder.intern("main")});
   builder.append(
@@ -528,7 +528,7 @@ TEST(Export, ManyThreadsWithoutNumbersGetNumbersOfTheirOwn) {
   EXPECT_EQ(back->row<prof::Range>(0).thread.value, kThreads);
 }
 
-TEST(Export, ArgumentsAreWrittenAsWhatTheySay) {
+TEST(Export, ArgumentsAreWrittenAsTheirValues) {
   StoreBuilder builder;
   const auto add = [&](prof::ArgType type, std::uint64_t value) {
     builder.append(prof::Arg{

@@ -50,7 +50,7 @@ TEST(JsonText, EscapesAreResolvedAndWritten) {
   EXPECT_EQ(textOf(quoted, scratch), "a\"b\\c\n\x01");
 }
 
-TEST(JsonText, TellsJsonFromWhatIsNot) {
+TEST(JsonText, SeparatesJsonFromOtherText) {
   for (const auto* good :
        {"[]", "[[64, 3], [], -1.5e3]", R"({"a": {"b": [true, null]}})", "\"x\""}) {
     EXPECT_TRUE(isValid(good)) << good;

@@ -11,7 +11,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-TEST(KernelName, KeepsWhatTellsAKernelFromItsLike) {
+TEST(KernelName, KeepsTheDifferencesOfSimilarKernels) {
   EXPECT_EQ(
       withoutScopes(
           "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
@@ -39,7 +39,7 @@ TEST(KernelName, LeavesOtherNamesAsTheyAre) {
     EXPECT_EQ(withoutScopes(name), name);
 }
 
-TEST(KernelName, ShowsWhatTellsRowsApartThatBeginAlike) {
+TEST(KernelName, ShowsTheDifferenceOfRowsThatBeginAlike) {
   const auto elementwise = [](const std::string& functor) {
     return "void at::native::vectorized_elementwise_kernel<4, at::native::" + functor +
            ", at::detail::Array<char*, 3> >(int)";

@@ -86,7 +86,7 @@ TEST(ByteSource, GivesTheSameBytesPackedOrNotAndInPartsOfAnySize) {
   }
 }
 
-TEST(ByteSource, SaysWhetherItIsPackedAndHowMuchOfTheFileIsRead) {
+TEST(ByteSource, ReportsItsPackingAndHowMuchOfTheFileIsRead) {
   const std::string text = noise(1'000'000);
   for (const std::string& content : {text, gzipped(text), zstdOf(text)}) {
     const test::TempFile file(".bin", content);

@@ -168,7 +168,7 @@ std::vector<std::string> allocationsOf(const Store& store) {
   return out;
 }
 
-TEST(ChromeImport, TotalsOfMemoryTellWhatWasHeldBefore) {
+TEST(ChromeImport, TotalsOfMemoryShowWhatWasHeldBefore) {
   const auto store = import(midTraining());
   ASSERT_NE(store, nullptr);
   EXPECT_THAT(allocationsOf(*store),
@@ -819,7 +819,7 @@ TEST(ChromeImport, AStringWithoutAnEndCostsItsEventAndTheNext) {
   }
 }
 
-TEST(ChromeImport, ABadByteAroundTheEventsIsMendedToo) {
+TEST(ChromeImport, ABadByteAroundTheEventsIsRepairedToo) {
   const auto store =
       import("{\"schemaVersion\": 1, \"user\": \"J\xf6rg\", \"distributedInfo\": {\"rank\": 3}, " +
              manyEvents(5).substr(1));
@@ -856,7 +856,7 @@ TEST(ChromeImport, ReadsGzAndZstdAlsoWhenTheyEndEarly) {
   EXPECT_TRUE(import(gz + std::string(512, '\0'))->warnings().empty()) << "padding is no damage";
 }
 
-TEST(ChromeImport, CompressedDataWithoutAByteOfTextSaysWhy) {
+TEST(ChromeImport, CompressedDataWithoutAByteOfTextGetsAReason) {
   using namespace std::string_view_literals;
   EXPECT_NE(errorOf("\x1f\x8b\x08\0\0\0\0\0\0\x03"sv)
                 .find("the compressed data ends early, after 0 bytes"),

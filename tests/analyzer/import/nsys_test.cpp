@@ -388,7 +388,7 @@ TEST_F(NsysImportTest, ACutOffDatabaseGivesItsCompleteRowsAndTheByteWhereItEnds)
   EXPECT_THAT(Store::open(big.path()).error().message, HasSubstr("ends early, after 5000 of "));
 }
 
-TEST_F(NsysImportTest, ADatabaseWithoutTheListOfItsTablesSaysWhy) {
+TEST_F(NsysImportTest, ADatabaseWithoutTheListOfItsTablesGetsAReason) {
   const test::TempFile other(".sqlite");
   {
     Database db(other.path());
@@ -402,7 +402,7 @@ TEST_F(NsysImportTest, ADatabaseWithoutTheListOfItsTablesSaysWhy) {
               HasSubstr(fmt::format("the database ends early, after 1024 of {} bytes", full)));
 }
 
-TEST_F(NsysImportTest, ATableThatTheListTellsNonsenseOfIsLeftOut) {
+TEST_F(NsysImportTest, ATableWithNonsenseInTheListIsLeftOut) {
   const test::TempFile other(".sqlite");
   {
     Database db(other.path());
@@ -517,7 +517,7 @@ TEST(NsysExport, EveryRowOfEveryTableComesBack) {
   }
 }
 
-TEST(NsysExport, AFileWithoutOurColumnsKeepsWhatTheSchemaSays) {
+TEST(NsysExport, AFileWithoutOurColumnsKeepsTheColumnsOfTheSchema) {
   const auto store = test::randomStore(9);
   const test::TempFile file(".sqlite");
   ASSERT_TRUE(exportTrace(*store, file.path(), Format::Nsys).ok());
@@ -628,7 +628,7 @@ TEST(NsysImport, NodesOfGraphsAreTiedToTheMomentsAtWhichTheyWereMade) {
   EXPECT_EQ(timeline->device[0].madeBy, (*store)->row<ApiCall>(0).thread);
 }
 
-TEST(NsysImport, AnExportOfOursIsMendedWhereItsTimesCannotBe) {
+TEST(NsysImport, AnExportOfOursIsRepairedWhereItsTimesCannotBe) {
   const test::TempFile file(".sqlite");
   Database db(file.path());
   db.run("CREATE TABLE NVTX_EVENTS (start, end, eventType, text)");

@@ -519,8 +519,8 @@ TEST(PerfettoImport, ZstdPacketsAreUnpackedWithAndWithoutTheirLength) {
   const std::string inner = traceOf(
       {threadTrack(5, 1, 1, "t"), at(1, slice(5, std::string(200'000, 'a'))), at(2, end(5))});
   ZSTD_CCtx* context = ZSTD_createCCtx();
-  for (const int saysLength : {1, 0}) {
-    ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, saysLength);
+  for (const int hasLength : {1, 0}) {
+    ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, hasLength);
     std::string packed(ZSTD_compressBound(inner.size()), '\0');
     packed.resize(
         ZSTD_compress2(context, packed.data(), packed.size(), inner.data(), inner.size()));

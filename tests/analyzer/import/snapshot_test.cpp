@@ -239,7 +239,7 @@ TEST(SnapshotImport, NothingIsExecuted) {
   EXPECT_FALSE(std::filesystem::exists(trap));
 }
 
-TEST(SnapshotImport, WhatIsNoSnapshotSaysSo) {
+TEST(SnapshotImport, AFileThatIsNoSnapshotIsNamed) {
   EXPECT_THAT(Store::open(Pickled("other", 5).path()).error().message, HasSubstr("_dump_snapshot"));
   // The list [1, 2].
   EXPECT_THAT(errorOf("\x80\x04](K\x01K\x02"

@@ -13,7 +13,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-TEST(Report, TellsOfQueuesRangesAndWhatBinds) {
+TEST(Report, ShowsQueuesRangesAndTheBottleneck) {
   const Analysis analysis = analysed({.batchNs = 20'000'000, .workers = 0});
   EXPECT_THAT(renderText(analysis, {{"launches"}, 100, false}), testing::HasSubstr("waiting in"));
   EXPECT_THAT(renderText(analysis, {{"ranges"}, 100, false}), testing::HasSubstr("Optimizer.step"));
@@ -26,7 +26,7 @@ TEST(Report, TellsOfQueuesRangesAndWhatBinds) {
     EXPECT_THAT(json, testing::HasSubstr(key));
 }
 
-TEST(Report, SaysOfWhatBindsAStepNothingThatIsNothing) {
+TEST(Report, OmitsBottlenecksOfNoTime) {
   const auto lineOf = [](const Analysis& analysis) {
     const std::string text = renderText(analysis, {{"ledger"}, 100, false});
     const std::size_t at = text.find("bound by: ");

@@ -88,7 +88,7 @@ TEST(AnalysisProgress, LongTablesAreAskedAboutAgainAndAgain) {
             analysedWithProgress(manyRanges(10)).shares.size() + 10);
 }
 
-TEST(WatchedStore, AScanTellsHowFarItIsAndCanBeStopped) {
+TEST(WatchedStore, AScanReportsItsProgressAndCanBeStopped) {
   const auto store = manyRanges(300'000);
   std::vector<double> shares;
   bool wanted = true;

@@ -237,7 +237,7 @@ TEST(Report, EverySectionCanBeShownAlone) {
   EXPECT_THAT(renderText(analysis, {{"kernels"}, 100, false}), Not(HasSubstr("Findings")));
 }
 
-TEST(Report, ASectionOfWhatWasNotRecordedSaysSo) {
+TEST(Report, ASectionWithoutRecordedDataStatesIt) {
   StoreBuilder builder;
   builder.append(prof::Thread{.id = prof::ThreadId(1)});
   builder.append(prof::Range{.startNs = 1, .durNs = 10, .thread = prof::ThreadId(1)});
@@ -442,7 +442,7 @@ TEST(Report, ADeviceOfAnotherRankIsDistinguishedFromOneThatDidNoWork) {
                                 "on cuda:0, rank 1 on cuda:1"));
 }
 
-TEST(Report, StepsThatAreNoneSayWhy) {
+TEST(Report, StepsThatAreNoneGetAReason) {
   AnalysisOptions options;
   options.steps = {2, 1};
   EXPECT_THAT(analyse(test::makeRun({}), options).error().message,

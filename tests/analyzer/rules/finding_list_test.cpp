@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "lacuna/analyzer/findings.h"
@@ -13,17 +14,22 @@
 namespace lacuna::analyzer {
 namespace {
 
+/// The text without the line breaks inside of items.
+std::string unwrapped(const std::string& text) {
+  return std::regex_replace(text, std::regex("\n +(?![- ])"), " ");
+}
+
 TEST(FindingList, HasEveryFindingWithItsNumbers) {
-  for (const std::string& text : {findingListText(200), findingListJson(), findingTables()}) {
+  for (const std::string& text : {findingListText(200), findingListJson(), findingsMarkdown()}) {
     for (const FindingRule* rule : allRules())
       EXPECT_THAT(text, testing::HasSubstr(std::string(rule->key)));
     EXPECT_THAT(text, testing::Not(testing::HasSubstr("{least}")));
   }
   EXPECT_THAT(findingListText(200),
               testing::HasSubstr("confidence: 90 % (the workers' times are recorded), 70 % ("));
-  EXPECT_THAT(findingTables(), testing::HasSubstr("| `slow-launches` | slow | 50 µs | "));
-  EXPECT_THAT(findingTables(),
-              testing::HasSubstr("; not with `launch-bound` where a single kernel repeats |"));
+  EXPECT_THAT(findingsMarkdown(), testing::HasSubstr("| `slow-launches` | slow | 50 µs | "));
+  EXPECT_THAT(unwrapped(findingsMarkdown()),
+              testing::HasSubstr("; not with `launch-bound` where a single kernel repeats\n"));
 }
 
 /// The page with the tables between its two marks replaced.
@@ -32,7 +38,8 @@ std::string withTables(const std::string& page) {
                              kEnd = "<!-- end of the tables -->\n";
   const std::size_t begin = page.find(kBegin), end = page.find(kEnd);
   if (begin == std::string::npos || end == std::string::npos) return "the page has lost its marks";
-  return page.substr(0, begin + kBegin.size()) + "\n" + findingTables() + "\n" + page.substr(end);
+  return page.substr(0, begin + kBegin.size()) + "\n" + findingsMarkdown() + "\n" +
+         page.substr(end);
 }
 
 TEST(FindingList, ThePageOfFindingsHasTheTablesOfTheRules) {

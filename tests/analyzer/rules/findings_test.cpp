@@ -179,7 +179,7 @@ TEST(Findings, WhatNothingHidesHasEvidence) {
   }
 }
 
-TEST(Findings, EvidenceSaysWhoseItIs) {
+TEST(Findings, EvidenceNamesItsRank) {
   const auto first = [](const Analysis& analysis, FindingId id) {
     const Finding* finding = find(analysis, id);
     return finding != nullptr && !finding->evidence.empty() ? finding->evidence[0] : Evidence{};
@@ -323,7 +323,7 @@ TEST_P(AnyFindings, CostWhatTheyGainOrMoreAsSharesOfOneStep) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AnyFindings, testing::Range(0U, test::seeds(100)));
 
-TEST(Findings, OneThatCostsWhatItGainsSaysWhatTheTraceHoldsOfIt) {
+TEST(Findings, OneThatCostsWhatItGainsShowsItsPlaceInTheTrace) {
   Finding finding;
   finding.gainBasis = GainBasis::Replay;
   finding.costNsPerStep = finding.predictedGainNsPerStep = finding.gainHighNsPerStep = 200'000;
@@ -439,7 +439,7 @@ INSTANTIATE_TEST_SUITE_P(
         Gain{"CoresTaken", kDisplaced, FindingId::CoresTaken, 0.46 / 0.54 * 41 * 100e3}),
     [](const auto& info) { return std::string(info.param.name); });
 
-TEST(Findings, EveryFindingHasAGainOrSaysWhyNot) {
+TEST(Findings, EveryFindingHasAGainOrAReasonForNone) {
   for (const RunPlan& plan :
        {RunPlan{.batchNs = 20'000'000, .workers = 0, .pageableCopyNs = 2'000'000},
         RunPlan{.zeroGradNs = 1'000'000}, RunPlan{.operators = 200, .kernelNs = 3'000},
@@ -458,7 +458,7 @@ TEST(Findings, EveryFindingHasAGainOrSaysWhyNot) {
   }
 }
 
-TEST(Findings, APercentageIsOfWhatItSaysAndNoMoreThanAll) {
+TEST(Findings, APercentageIsOfItsNamedBasisAndAtMostAll) {
   const Analysis analysis = analysed({.steps = 30,
                                       .batchNs = 12'000'000,
                                       .workers = 0,
@@ -487,7 +487,7 @@ TEST(Findings, NoneCostsMoreThanAStepTakes) {
   }
 }
 
-TEST(Findings, ATitleTellsTheCostOfItsFinding) {
+TEST(Findings, ATitleNamesTheCostOfItsFinding) {
   // Quickening the host takes what lies between the markers too, which is in no step's ledger.
   const Analysis analysis = analysed({.steps = 30,
                                       .batchNs = 12'000'000,

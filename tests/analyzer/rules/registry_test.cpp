@@ -189,7 +189,7 @@ TEST(Title, NamesNoCostOfAFindingWithoutOne) {
   EXPECT_EQ(titleOf(finding, true), "a mode is on");
 }
 
-TEST(Title, SaysWhatAShareIsOfWhereItCoversMoreThanTheStep) {
+TEST(Title, NamesTheBasisOfAShareThatCoversMoreThanTheStep) {
   Finding finding = priced("waits {cost} {a step} ({share of it})");
   finding.coversGaps = true;
   EXPECT_EQ(titleOf(finding, true),

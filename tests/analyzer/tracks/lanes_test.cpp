@@ -178,7 +178,7 @@ TEST_F(LanesTest, TheMemoryCurveFollowsEveryAllocationOfADevice) {
   EXPECT_EQ(tracks[2].label, "memory · activations");
 }
 
-TEST_F(LanesTest, TheCurveOfMemoryOfNoKnownRoleSaysSo) {
+TEST_F(LanesTest, TheCurveOfMemoryOfNoKnownRoleIsNamedSo) {
   const auto allocate = [&](prof::TimeNs time, prof::MemoryRole role) {
     trace_.append(prof::Allocation{.timeNs = time,
                                    .device = DeviceId(1),

@@ -180,7 +180,7 @@ TEST_F(TrackFileTest, ADamagedPyramidIsBuiltAnew) {
   expectSame(*built, **opened);
 }
 
-TEST_F(TrackFileTest, ADamagedChunkShowsInstantsAndSaysSo) {
+TEST_F(TrackFileTest, ADamagedChunkShowsInstantsAndIsReported) {
   const auto store = open();
   ASSERT_TRUE(keepTracks(*store, **buildTracks(*store), kWorthKeeping));
   const auto reader = *prof::Reader::open(cacheFile());

@@ -59,7 +59,7 @@ Prediction playWith(const std::shared_ptr<const Calibration>& calibration, std::
   return Simulator::create(*analysis)->play(change);
 }
 
-TEST(Calibration, NamesTellKindsOfKernels) {
+TEST(Calibration, NamesShowKindsOfKernels) {
   EXPECT_EQ(kernelKindOf("ampere_sgemm_128x64_nn"), KernelKind::Product);
   EXPECT_EQ(kernelKindOf("sm80_xmma_fprop_implicit_gemm_f32"), KernelKind::Convolution);
   EXPECT_EQ(kernelKindOf("implicit_convolve_sgemm"), KernelKind::Convolution);
@@ -82,7 +82,7 @@ TEST(Calibration, TheMostExactRowCounts) {
   EXPECT_EQ(likely(KernelKind::Convolution, 4'000), 0.2);
 }
 
-TEST(Calibration, WhatAFileDoesNotTellIsBuiltIn) {
+TEST(Calibration, AValueThatAFileLacksIsBuiltIn) {
   const Calibration calibration = withRows(row("amp", "product", 0.5, 0.4, 0.6));
   EXPECT_EQ(calibration.factor("amp", KernelKind::Product, 1).likely, 0.5);
   EXPECT_EQ(calibration.factor("amp", KernelKind::Convolution, 1).likely, 0.35);
@@ -95,7 +95,7 @@ TEST(Calibration, WhatAFileDoesNotTellIsBuiltIn) {
   EXPECT_EQ(Calibration::builtIn().sourceOf("loader.pin"), "built in: a convention");
 }
 
-TEST(Calibration, AFileThatIsNoneSaysWhatIsWrong) {
+TEST(Calibration, AFileThatIsNoneGetsAReason) {
   EXPECT_THAT(errorOf("hello"), HasSubstr("is no JSON"));
   EXPECT_THAT(errorOf("[1]"), HasSubstr("is no calibration; `lacuna calibrate` writes such files"));
   EXPECT_THAT(errorOf(R"({"schema": "lacuna.report/1"})"), HasSubstr("is no calibration"));
@@ -233,7 +233,7 @@ TEST(Calibration, WhatComputesInHalfPrecisionGainsNothingFromAmp) {
   }
 }
 
-TEST(Calibration, FindingsGainByItAndSayWhere) {
+TEST(Calibration, FindingsGainByItAndNameThePlace) {
   const RunPlan plan{.kernelName = "ampere_sgemm_128x64_nn", .syncEachStep = true};
   AnalysisOptions options;
   const auto gainOf = [&] {

@@ -142,14 +142,14 @@ TEST(Changes, OneThatNoParserMadeAndNobodyKnowsDoesNothing) {
   EXPECT_EQ(prediction.gainNs(), 0);
 }
 
-TEST(Changes, TheTableInTheDocumentIsTheirs) {
+TEST(Changes, TheListInTheDocumentIsTheirs) {
   std::ostringstream page;
   page << std::ifstream(LACUNA_DOCS "/analyses/whatif.md").rdbuf();
   const std::string text = page.str();
   const std::string head = "<!-- lacuna whatif --list --markdown -->\n", foot = "<!-- end -->\n";
   const std::size_t from = text.find(head), to = text.find(foot);
   ASSERT_TRUE(from != std::string::npos && to != std::string::npos);
-  EXPECT_EQ(text.substr(from + head.size(), to - from - head.size()), changesTable())
+  EXPECT_EQ(text.substr(from + head.size(), to - from - head.size()), changesMarkdown())
       << "put what `lacuna whatif --list --markdown` prints between the two comments";
 }
 

@@ -93,7 +93,7 @@ TEST(WhatIf, AWaitThatGoesWarmsACpuByNoMoreThanItself) {
   EXPECT_LE(without.predictedNsPerStep - some.predictedNsPerStep, 1'600'000);
 }
 
-TEST(WhatIf, SaysWhenNothingRecordedWouldChange) {
+TEST(WhatIf, ReportsAChangeOfNothingRecorded) {
   const RunPlan plan{.steps = 30, .syncEachStep = true};
   for (const char* change :
        {"conv_bias=off", "kernel:nosuchkernel*0.5", "zero_grad=none", "overlap=on"}) {

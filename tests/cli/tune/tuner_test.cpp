@@ -219,7 +219,7 @@ TEST(Tuner, LeavesUndecidedWhatItHasNoTimeFor) {
   EXPECT_THAT(result.tries[0].judgement.why, HasSubstr("no time"));
 }
 
-TEST(Tuner, TellsWhatIsKnownWhenItIsInterrupted) {
+TEST(Tuner, ReportsWhatIsKnownWhenItIsInterrupted) {
   FakeMachine machine;
   machine.effects = {{"amp=on", {0.5, 1.4}}, {"fuse=on", {0.3, 0.9}}};
   machine.interruptedAfter = 5;

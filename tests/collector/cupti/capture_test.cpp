@@ -177,7 +177,7 @@ TEST_F(CaptureTest, AnUnwritablePlaceIsNoticedAndHarmless) {
   writer.clock(1, 2);
 }
 
-TEST_F(CaptureTest, WhereACaptureBreaksOffItSaysWhyAndWhatCameBeforeIsThere) {
+TEST_F(CaptureTest, WhereACaptureBreaksOffItGivesTheReasonAndKeepsTheRest) {
   open();
   record("first", 100);
   ASSERT_FALSE(writer_->failed());

@@ -592,8 +592,7 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flags) {
   return CUPTI_SUCCESS;
 }
 
-// --- hardware counters: a chip without NVLink; three of its samples can be read at a time
-// ------------------------------
+// Hardware counters: a chip without NVLink; three of its samples can be read at a time.
 
 void fakeHardware(int newEnableResult) {
   enableResult = newEnableResult;

@@ -27,7 +27,7 @@ __lsan_is_turned_off() {  // NOLINT(readability-identifier-naming)
 namespace lacuna::collector::cupti {
 namespace {
 
-TEST(Library, SaysWhatItTriedWhenThereIsNone) {
+TEST(Library, NamesThePlacesTriedWhenThereIsNone) {
   const Library library = Library::load("/nonexistent/libcupti.so.13");
   EXPECT_FALSE(library.loaded());
   EXPECT_THAT(library.why(), testing::HasSubstr("/nonexistent/libcupti.so.13"));
@@ -48,7 +48,7 @@ TEST(Library, TakesTheFirstPlaceThatHasIt) {
   EXPECT_STREQ(found.dli_fname, FAKE_CUPTI);
 }
 
-TEST(Library, SaysEveryPlaceThatItTried) {
+TEST(Library, NamesEveryPlaceThatItTried) {
   const std::vector<std::string> places{"/nonexistent/libcupti.so.13",
                                         "/nonexistent/too/libcupti.so"};
   const Library library = Library::load(places);
@@ -96,7 +96,7 @@ TEST_F(RealLibrary, LaysOutKindsThatWeDoNotDecode) {
   EXPECT_GT(others, 10u);
 }
 
-TEST_F(RealLibrary, ItsDecoderAndOursTellTheSameRecordsApart) {
+TEST_F(RealLibrary, ItsDecoderAndOursFindTheSameRecords) {
   std::vector<std::byte> buffer;
   const Strides strides = library_.probeStrides();
   std::size_t records = 0;

@@ -28,7 +28,7 @@ TEST(Nvml, ALibraryThatIsSomethingElseIsNotUsed) {
   EXPECT_NE(nvml.why().find("lacks functions"), std::string::npos);
 }
 
-TEST(Nvml, ReadsWhatEachGpuTells) {
+TEST(Nvml, ReadsTheCountersOfEachGpu) {
   const Nvml nvml(FAKE_NVML);
   ASSERT_EQ(nvml.gpus().size(), 2u);
   EXPECT_EQ(nvml.gpus()[1].uuid, "GPU-00000001");

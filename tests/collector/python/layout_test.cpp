@@ -52,7 +52,7 @@ TEST(Layout, FramesOnAStackOfTheirOwn) {
   EXPECT_EQ(layout->code.units, 16u);
 }
 
-TEST(Layout, AHelperSaysSo) {
+TEST(Layout, AHelperIsMarkedSo) {
   EXPECT_FALSE(parseLayout(kStack)->isHelper);
   EXPECT_TRUE(parseLayout(std::string("helper 1\n") + kStack)->isHelper);
 }

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "proc/counters.h"
+#include "sampler/counters.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -18,9 +18,9 @@
 #include "proc/proc_file.h"
 #include "sampler/executed_files.h"
 #include "sampler/mapped_files.h"
+#include "sampler/rings.h"
 #include "sampler/stacks.h"
 #include "symbols/name_module.h"
-#include "timer/rings.h"
 
 namespace lacuna::collector {
 namespace {

@@ -12,9 +12,9 @@
 #include "core/regular_file.h"
 #include "proc/proc_file.h"
 #include "sampler/perf_record.h"
+#include "sampler/rings.h"
 #include "sampler/stacks.h"
 #include "symbols/symbolizer.h"
-#include "timer/rings.h"
 #include "timer/walk.h"
 
 namespace lacuna::collector {
@@ -46,7 +46,7 @@ class Bytes {
   std::vector<std::byte> bytes_;
 };
 
-TEST(PerfRecord, SwitchTellsWhetherTheThreadCouldHaveGoneOn) {
+TEST(PerfRecord, SwitchShowsWhetherTheThreadCouldHaveGoneOn) {
   PerfRecord record;
   const std::uint16_t misc = PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
   ASSERT_TRUE(
@@ -97,7 +97,7 @@ TEST(AddressSpace, NewMappingsReplaceWhatTheyCover) {
   EXPECT_EQ(space.find(0x2000)->second.module, 3u);
 }
 
-TEST(Proc, TellsOfThisProcess) {
+TEST(Proc, ShowsThisProcess) {
   const auto self = static_cast<std::uint32_t>(getpid());
   proc::Stat stat;
   ASSERT_TRUE(proc::readStat("/proc/self/stat", stat));
@@ -214,7 +214,7 @@ TEST(FramePointers, AreNotFollowedWhereTheyMakeNoSense) {
       << "in a circle";
 }
 
-TEST(Maps, TellWhereCodeLies) {
+TEST(Maps, ShowWhereCodeLies) {
   const auto pieces = timer::parseMaps(
       "7f00-7fff r-xp 00001000 08:01 42                         /usr/lib/a library.so\n"
       "1000-2000 r--p 00000000 08:01 43                         /bin/true\n"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "proc/scan.h"
+#include "sampler/scan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -97,7 +97,7 @@ TEST_F(ScanTest, TheStateOfAThreadIsReadAgainAndAgain) {
   EXPECT_EQ(nobody.read(family_.parent(), 1), 0) << "it has no such thread";
 }
 
-TEST_F(ScanTest, TellsOfAParentBeforeItsChildThatWasHeardOfFirst) {
+TEST_F(ScanTest, ReportsAParentBeforeItsChildThatWasSeenFirst) {
   scan_.meet(family_.child(), family_.parent(), "child", nowNs(), records_);
   scan_.scan(nowNs(), true, records_);
   EXPECT_THAT(beginningsIn(records_),
@@ -111,7 +111,7 @@ TEST_F(ScanTest, PutsNobodyBeforeItsParent) {
   for (const PerfRecord& record : records_) EXPECT_GE(record.timeNs, parentNs) << record.pid;
 }
 
-TEST_F(ScanTest, TellsOnceOfAProcessThatIsHeardOfAfterItsEnd) {
+TEST_F(ScanTest, ReportsOnceAProcessThatIsSeenAfterItsEnd) {
   const prof::TimeNs begunNs = nowNs();
   scan_.scan(nowNs(), true, records_);
   family_.endChild();

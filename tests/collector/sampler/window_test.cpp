@@ -28,7 +28,7 @@ class WindowTest : public testing::Test {
 
 using Opens = std::vector<bool>;
 
-TEST_F(WindowTest, TellsOfEachSwitchAtItsTime) {
+TEST_F(WindowTest, ReportsEachSwitchAtItsTime) {
   EXPECT_EQ(update(), Opens());
   const prof::TimeNs beforeNs = nowNs();
   control_.switchTo(false);
@@ -60,7 +60,7 @@ TEST_F(WindowTest, BelievesTheSwitchWhereItsNoteIsNeverFinished) {
   EXPECT_EQ(update(), Opens{true});
 }
 
-TEST_F(WindowTest, KeepsTheOrderWhateverTheNotesSay) {
+TEST_F(WindowTest, KeepsTheOrderWhateverTheNotesHold) {
   for (const bool on : {false, true, false}) control_.switchTo(on);
   control_.switchNotes[0].timeNs = INT64_MAX;
   control_.switchNotes[1].timeNs = INT64_MIN;

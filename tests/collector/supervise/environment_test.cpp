@@ -33,7 +33,7 @@ TEST(ChildEnvironment, CarriesTheRecordingAndBothInjections) {
   EXPECT_TRUE(environment.notes.empty());
 }
 
-TEST(ChildEnvironment, NeverOverwritesWhatTheUserSetAndSaysSo) {
+TEST(ChildEnvironment, NeverOverwritesAVariableOfTheUserAndReportsIt) {
   const auto environment = environmentFrom(
       {"NVTX_INJECTION64_PATH=/mine.so", "CUBLAS_NVTX_LEVEL=1"}, *parseSources("nvtx,cuda,cublas"));
   EXPECT_TRUE(has(environment, "NVTX_INJECTION64_PATH=/mine.so"));

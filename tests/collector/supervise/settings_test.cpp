@@ -36,7 +36,7 @@ TEST(Settings, AreAListForTheHook) {
   EXPECT_EQ(settingsText(settings), "loader.workers=4,amp=on");
 }
 
-TEST(Settings, SayWhereTheyWereAppliedAndWhatWasBefore) {
+TEST(Settings, ShowTheirPlacesAndTheValuesBefore) {
   EXPECT_EQ(outcomeText({loader(Kind::Applied, 1, "train.py:57")}),
             "loader.workers=4 (was 0) on 1 DataLoader (train.py:57)");
   EXPECT_EQ(outcomeText({loader(Kind::Applied, 1, "a.py:1"), loader(Kind::Applied, 2, "b.py:2")}),
@@ -50,7 +50,7 @@ TEST(Settings, OfManyPlacesNameSome) {
   EXPECT_THAT(outcomeText(outcomes), HasSubstr("(a.py:1, a.py:2, a.py:3 and 2 more)"));
 }
 
-TEST(Settings, SayWhatWasLeftOutAndWhy) {
+TEST(Settings, ReportSettingsLeftOutAndWhy) {
   const auto line = describe(
       kWorkers, std::vector{loader(Kind::Applied, 1, "a.py:1"), loader(Kind::Same, 1, "b.py:1"),
                             loader(Kind::Refused, 2, "c.py:1", "its data cannot be divided")});

@@ -198,21 +198,21 @@ class LoaderNumbers(unittest.TestCase):
             next(iterator)
         self.assertEqual(self.waits, [(0, 0), (0, 1), (0, 0), (0, 1)])
 
-    def say_settings(self, training, workers, **more):
+    def announced_workers(self, training, workers, **more):
         self.training = training
         self.iterator(type("Source", (Source,), dict(more, num_workers=workers))())
         return self.knobs["loader.workers"]
 
     def test_a_validation_does_not_speak_for_the_training(self):
-        self.assertEqual(self.say_settings(False, 1), "1")  # before the training, or in a program without one
-        self.assertEqual(self.say_settings(True, 4), "4")
-        self.assertEqual(self.say_settings(False, 0), "4")
-        self.assertEqual(self.say_settings(True, 2), "2")
+        self.assertEqual(self.announced_workers(False, 1), "1")  # before the training, or in a program without one
+        self.assertEqual(self.announced_workers(True, 4), "4")
+        self.assertEqual(self.announced_workers(False, 0), "4")
+        self.assertEqual(self.announced_workers(True, 2), "2")
 
-    def test_the_batch_is_what_makes_batches_says(self):
-        self.say_settings(True, 0, batch_size=None)
+    def test_the_batch_is_the_one_that_makes_batches_names(self):
+        self.announced_workers(True, 0, batch_size=None)
         self.assertNotIn("batch", self.knobs)
-        self.say_settings(True, 0, batch_size=None, batch_sampler=type("Sampler", (), {"batch_size": 32})())
+        self.announced_workers(True, 0, batch_size=None, batch_sampler=type("Sampler", (), {"batch_size": 32})())
         self.assertEqual(self.knobs["batch"], "32")
 
     def workers_own_numbers(self, context, loaders):

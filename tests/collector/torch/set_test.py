@@ -377,7 +377,7 @@ class Run(unittest.TestCase):
         done = subprocess.run([LACUNA, "query", "--json", self.trace, sql], capture_output=True, text=True, check=True)
         return [tuple(row.values()) for row in json.loads(done.stdout)]
 
-    def test_says_what_was_set_and_the_trace_has_it(self):
+    def test_reports_each_setting_and_the_trace_has_it(self):
         done = self.record("--set", "loader.workers=2,loader.persistent=on", "--set", "debug=off", words=("0", "fork", "anomaly"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, "saw [0, 1, 4]\n")

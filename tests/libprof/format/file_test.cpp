@@ -101,7 +101,7 @@ TEST(File, AnotherKindOfFileIsNamedAsSuch) {
   EXPECT_THAT(Reader::open(dir / "pipe").error().message, HasSubstr("not a regular file"));
 }
 
-TEST(File, WhereNothingCanBeWrittenCreateSaysSo) {
+TEST(File, WhereNothingCanBeWrittenCreateFails) {
   const test::TempDir dir;
   EXPECT_THAT(Writer::create(dir / "no/such/a.lcn").error().message, HasSubstr("cannot create"));
   auto full = Writer::create("/dev/full");
@@ -124,7 +124,7 @@ TEST(File, ATargetIsCheckedBeforeTheWork) {
   EXPECT_THAT(why(""), HasSubstr("name one"));
 }
 
-TEST(File, WhatTheSystemSaysOfAFileComesWithARemedy) {
+TEST(File, ASystemErrorOfAFileComesWithARemedy) {
   for (const int code : {ENOSPC, EDQUOT, EFBIG, EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR,
                          ENAMETOOLONG, ELOOP, EMFILE})
     EXPECT_THAT(fileProblem(code), HasSubstr("; ")) << code;

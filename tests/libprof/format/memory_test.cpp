@@ -122,7 +122,7 @@ void save(const std::filesystem::path& path, std::span<const std::byte> bytes) {
       .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
 }
 
-// ---- damaged files
+// Damaged files.
 
 class DamagedMemoryTest : public testing::Test {
  protected:
@@ -176,7 +176,7 @@ TEST_F(DamagedMemoryTest, AfterABitFlipItTakesNoMore) {
   }
 }
 
-// ---- files that claim what is not so, with good checksums
+// Files that claim what is not so, with good checksums.
 
 void reseal(Bytes& header) {
   const auto seal = [&](std::size_t end) {

@@ -116,7 +116,7 @@ TEST(NvtxMapper, ExecutionInPlaceIsEnqueuedWhenItBegins) {
   EXPECT_EQ(rows.calls[0].correlation, 41u);
 }
 
-TEST(NvtxMapper, UpkeepIsAKernelWhoseLaunchCallSaysSo) {
+TEST(NvtxMapper, UpkeepIsAKernelWhoseLaunchCallIsUpkeep) {
   const Rows program = mapped(execution(LACUNA_RT_EXECUTION_COMPUTE));
   EXPECT_EQ(program.texts, std::vector<std::string>{"enqueue0"});
   const Rows upkeep = mapped(execution(LACUNA_RT_EXECUTION_UPKEEP));
@@ -252,7 +252,7 @@ TEST(NvtxMapper, SyncQueueAndKnobBecomeTheirRows) {
   EXPECT_EQ(knobs.settings[0].value, StringId(6));
 }
 
-TEST(NvtxMapper, RangesAreAnnotatedWithWhatTheirPayloadSays) {
+TEST(NvtxMapper, RangesAreAnnotatedWithTheirPayload) {
   LacunaRtOperator op{};
   op.correlation = 3;
   op.sequence = 4;
@@ -264,7 +264,7 @@ TEST(NvtxMapper, RangesAreAnnotatedWithWhatTheirPayloadSays) {
   EXPECT_EQ(note.text, StringId(5));
 }
 
-TEST(NvtxMapper, AStageOfALoaderSaysWhoseItIs) {
+TEST(NvtxMapper, AStageOfALoaderNamesItsLoader) {
   LacunaRtLoader stage{};
   stage.batch = 7;
   stage.loader = 2;

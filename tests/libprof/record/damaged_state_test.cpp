@@ -116,7 +116,7 @@ TEST_F(DamagedStateTest, ACheckpointThatIsMostlyAHoleTakesNoMemory) {
   expectRefused("checkpoint: cannot be read");
 }
 
-TEST_F(DamagedStateTest, ALogThatIsShorterThanTheCheckpointSaysIsRefused) {
+TEST_F(DamagedStateTest, ALogShorterThanTheCheckpointStatesIsRefused) {
   change(log(), [](std::string& bytes) { bytes.pop_back(); });
   expectRefused("the open ranges of the recording are damaged");
 }

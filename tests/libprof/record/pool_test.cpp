@@ -477,7 +477,7 @@ class FirstPoolTest : public PoolTest {
   std::optional<Drainer> drainer_;
 };
 
-TEST_F(FirstPoolTest, AProcessThatSaysLittleTakesLittle) {
+TEST_F(FirstPoolTest, AProcessWithFewEventsTakesLittle) {
   begin();
   const std::uint32_t first = segments();
   markNumbers(0, 10);
@@ -489,7 +489,7 @@ TEST_F(FirstPoolTest, AProcessThatSaysLittleTakesLittle) {
   finish();
 }
 
-TEST_F(FirstPoolTest, AProcessThatSaysMuchFindsMoreReadyThanItUses) {
+TEST_F(FirstPoolTest, AProcessWithManyEventsFindsMoreReadyThanItUses) {
   begin();
   std::uint32_t before = segments();
   for (const std::uint32_t wanted : {16u, 32u, 64u, 128u}) {

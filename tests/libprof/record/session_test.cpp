@@ -170,7 +170,7 @@ TEST_F(SessionTest, RowsOfAnyTableAreRenumbered) {
   EXPECT_EQ(file.rows<ApiCall>()[0].thread, file.rows<Thread>()[0].id);
 }
 
-TEST_F(SessionTest, WhatAQueueSaysBecomesItsRows) {
+TEST_F(SessionTest, AnnouncementsOfAQueueBecomeItsRows) {
   auto session = Session::start(trace());
   const LacunaName domain = lacunaName("lacuna.rt");
   const AnnouncedMemory memory{.address = 0x1000,
@@ -421,7 +421,7 @@ TEST_F(SessionTest, AForkedChildWhoseThreadEndsLeavesTheParentsThreadAlone) {
   EXPECT_EQ(Trace(trace()).rows<Mark>().size(), 101u);
 }
 
-TEST_F(SessionTest, OneWhoseFolderIsDeletedLosesNothingAndSaysSoAtTheEnd) {
+TEST_F(SessionTest, OneWhoseFolderIsDeletedLosesNothingAndReportsItAtTheEnd) {
   Session::Options options;
   options.recording.poolBytes = options.recording.maxPoolBytes = 4 << 16;  // as small as there are
   auto session = Session::start(trace(), options);

@@ -524,7 +524,7 @@ TEST(Autograd, AnomalyModeNamesTheForwardSite) {
                                          HasSubstr("inputs [2]"))));
 }
 
-TEST(Autograd, AnomalyModeNamesTheModuleAndSaysWhereItWasOff) {
+TEST(Autograd, AnomalyModeNamesTheModuleAndTheLineWhereItWasOff) {
   nn::Sequential net;
   net.add<nn::Linear>(2, 2).add<nn::Sigmoid>();
   net.nameTree("net");

@@ -18,7 +18,7 @@ Tensor numbers(std::vector<double> values) {
   return fromVector(values, {count}).setRequiresGrad();
 }
 
-TEST(GradCheck, FindsAWrongGradientAndSaysWhere) {
+TEST(GradCheck, FindsAWrongGradientAndNamesItsPlace) {
   const auto half = [](const Inputs& in) { return Inputs{mul(in[0], in[1].detach())}; };
   const std::string found = gradcheck(half, {numbers({1, 2, 3}), numbers({4, 5, 6})}, {});
   EXPECT_THAT(found, StartsWith("input 1 [3], element "));

@@ -185,12 +185,12 @@ TEST(Queue, WithoutItsThreadErrorsSurfaceAtTheCall) {
   EXPECT_EQ(sum(ones({4})).item(), 4);
 }
 
-TEST(Queue, TellsAtTheEndOfTheProgramOfAnErrorThatNobodyWaitedFor) {
+TEST(Queue, ReportsAtTheEndOfTheProgramAnErrorThatNobodyWaitedFor) {
   if (isSet("LACUNA_TEST_LEAVES")) {
     (void)outOfRange();
     return;
   }
-  const Outcome left = inAProcess("LACUNA_SYNC=0 LACUNA_TEST_LEAVES=1", "Queue.TellsAtTheEnd*");
+  const Outcome left = inAProcess("LACUNA_SYNC=0 LACUNA_TEST_LEAVES=1", "Queue.ReportsAtTheEnd*");
   EXPECT_THAT(left.text, HasSubstr("lacuna: an operator failed after the last wait for its queue: "
                                    "embedding: index 7 is outside dimension 0 of [3,2]\n"));
   const Outcome waited =
@@ -246,7 +246,7 @@ TEST(Profile, ListsOperatorsWithMemoryAndCalls) {
   EXPECT_EQ(grouped.rows.at(0).shapes, "f32[256,256] f32[1,256]");
 }
 
-TEST(Profile, TellsWhatAnOperatorDoesItselfFromWhatThoseInItDo) {
+TEST(Profile, SeparatesAnOperatorsOwnWorkFromThatOfThoseInIt) {
   const Tensor scores = logSoftmax(randn({64, 10}), 1);
   const Tensor target = zeros({64}, {DType::I64});
   Tensor kept;
@@ -295,7 +295,7 @@ TEST(Profile, IsSortedByEachOfItsColumns) {
   EXPECT_EQ(order(ProfileSort::Name), "abc");
 }
 
-TEST(Profile, TellsMemoryOfTheCpuFromThatOfAnotherDevice) {
+TEST(Profile, SeparatesMemoryOfTheCpuFromThatOfAnotherDevice) {
   const auto rowOf = [](Device device) {
     const Tensor scores = empty({64, 10}, {DType::F32, device});
     const Tensor target = zeros({64}, {DType::I64, device});

@@ -23,9 +23,9 @@ TEST(NvtxSchema, PayloadsKeepTheirLayout) {
   EXPECT_EQ(sizeof(LacunaRtQueue), 40U);
   EXPECT_EQ(offsetof(LacunaRtExecution, enqueueThread), 32U);
   EXPECT_EQ(offsetof(LacunaRtMemory, action), 44U);
-  EXPECT_EQ(sizeof(LacunaRtWhole), 216U);
-  EXPECT_EQ(offsetof(LacunaRtWhole, op), 64U);
-  EXPECT_EQ(offsetof(LacunaRtWhole, memory), 168U);
+  EXPECT_EQ(sizeof(LacunaRtComplete), 216U);
+  EXPECT_EQ(offsetof(LacunaRtComplete, op), 64U);
+  EXPECT_EQ(offsetof(LacunaRtComplete, memory), 168U);
 }
 
 TEST(NvtxSchema, SchemasHaveNamesAndIdsOfTheirOwn) {

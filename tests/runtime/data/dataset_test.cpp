@@ -120,7 +120,7 @@ TEST_F(RecordFile, RefusesAFileThatEndsWithinARecord) {
               HasSubstr("has 5 bytes"));
 }
 
-TEST_F(RecordFile, SaysWhichFileIsMissing) {
+TEST_F(RecordFile, NamesTheMissingFile) {
   EXPECT_THAT(messageOf([&] { RecordFileDataset(path_, {{{2}, DType::U8}}); }), HasSubstr(path_));
 }
 
@@ -133,7 +133,7 @@ TEST_F(RecordFile, RefusesPipesAndFoldersAtOnce) {
   EXPECT_THAT(refusal(path_), HasSubstr(path_ + " is not a regular file"));
 }
 
-TEST_F(RecordFile, SaysSoWhenTheFileShrinksLater) {
+TEST_F(RecordFile, ReportsAFileThatShrinksLater) {
   write("1234");
   const RecordFileDataset data(path_, {{{2}, DType::U8}});
   write("12");

@@ -60,7 +60,7 @@ TEST_F(Folder, GivesFilesByClassInTheOrderOfTheirNames) {
   EXPECT_THAT((*loader.next())[0].toVector<std::int64_t>(), ElementsAre(0, 0, 1, 1, 3, 1));
 }
 
-TEST_F(Folder, SaysWhatIsMissing) {
+TEST_F(Folder, NamesTheMissingPart) {
   EXPECT_THAT([&] { (void)open(); }, ThrowsMessage<Error>(HasSubstr("has no folders")));
   write("cat/notes.md", "");
   EXPECT_THAT([&] { (void)open(); },

@@ -477,7 +477,7 @@ TEST(LoaderTimeout, AHungWorkerProcessIsAnErrorAndIsKilled) {
   });
 }
 
-TEST(LoaderProcesses, ADeadWorkerIsAnErrorThatSaysHowItDied) {
+TEST(LoaderProcesses, ADeadWorkerIsAnErrorThatNamesItsDeath) {
   LoaderOptions options;
   options.workers = 2;
   options.kind = WorkerKind::Process;

@@ -24,7 +24,7 @@ std::vector<std::string> formsOf(const Body& body) {
   body();
   std::vector<std::string> forms;
   for (const tool::Event& event : tool::mine()) {
-    const LacunaRtWhole& complete = event.complete;
+    const LacunaRtComplete& complete = event.complete;
     const bool open = event.form == "complete" && complete.endStamp == 0;
     const int ranges = 1 + (complete.startStamp != 0 ? 1 : 0) - (complete.stopStamp != 0 ? 1 : 0);
     forms.push_back(open ? "open " + std::to_string(ranges) : event.form);
@@ -43,7 +43,7 @@ class OperatorReport : public testing::Test {
 
 TEST_F(OperatorReport, ASmallOperatorIsOneCall) {
   EXPECT_EQ(formsOf([&] { c_ = add(a_, b_); }), Forms{"complete"});
-  const LacunaRtWhole complete = tool::mine().at(0).complete;
+  const LacunaRtComplete complete = tool::mine().at(0).complete;
   EXPECT_EQ(tool::mine()[0].message, "add");
   EXPECT_LT(complete.beginStamp, complete.startStamp);
   EXPECT_LT(complete.startStamp, complete.stopStamp);
@@ -62,7 +62,7 @@ TEST_F(OperatorReport, FreedMemoryIsReported) {
 TEST_F(OperatorReport, ADifferentiatedOperatorEndsAfterItsNodeIsMade) {
   a_.setRequiresGrad();
   EXPECT_EQ(formsOf([&] { c_ = add(a_, b_); }), Forms{"complete"});
-  const LacunaRtWhole complete = tool::mine().at(0).complete;
+  const LacunaRtComplete complete = tool::mine().at(0).complete;
   EXPECT_NE(complete.op.sequence, 0U);
   EXPECT_LT(complete.stopStamp, complete.endStamp);
 }

@@ -212,7 +212,7 @@ void trainFrom(const LoaderOptions& options) {
   }
 }
 
-TEST(MemoryPayload, OfEveryAllocationSaysWhoAskedForIt) {
+TEST(MemoryPayload, EveryAllocationNamesItsCaller) {
   reportOwnKnobs(false);  // another test looks at the first ones that the process reports
   std::set<std::string> askers;
   for (const bool pinned : {false, true}) {
@@ -241,7 +241,7 @@ TEST(MemoryPayload, OfEveryAllocationSaysWhoAskedForIt) {
     EXPECT_THAT(askers, Contains(asker));
 }
 
-TEST(MemoryPayload, SaysBytesRoleOperatorAndPlaceInTheQueue) {
+TEST(MemoryPayload, ShowsBytesRoleOperatorAndPlaceInTheQueue) {
   const Tensor x = ones({300, 300});
   Tensor y;
   const Events events = eventsOf([&] { y = sqrt(x); });
@@ -267,7 +267,7 @@ TEST(MemoryPayload, SaysBytesRoleOperatorAndPlaceInTheQueue) {
                               number("sequence", execution.numbers.at("sequence") + 1)));
 }
 
-TEST(MemoryPayload, TellsRolesApart) {
+TEST(MemoryPayload, SeparatesRoles) {
   Trained trained;
   const Events events = eventsOf([&] { trained.step(); });
   const Events allocations = memory(events, LACUNA_RT_MEMORY_ALLOCATE);

@@ -156,7 +156,7 @@ std::uint64_t stamp() {
   const std::lock_guard lock(state().mutex);
   return ++state().stamp;
 }
-void complete(nvtxDomainHandle_t, const LacunaRtWhole* report) {
+void complete(nvtxDomainHandle_t, const LacunaRtComplete* report) {
   const std::lock_guard lock(state().mutex);
   keep({.form = "complete",
         .message = textOf(reinterpret_cast<const void*>(report->name)),
@@ -200,7 +200,7 @@ int NVTX_API attachExtension(nvtxExtModuleInfo_t* module) {
     set(NVTX3EXT_CBID_nvtxCounterSampleInt64, sample);
   } else if (module->moduleId == LACUNA_RT_MODULE_ID && kTakesCompleteOperators) {
     set(LACUNA_RT_SLOT_STAMP, stamp);
-    set(LACUNA_RT_SLOT_WHOLE, complete);
+    set(LACUNA_RT_SLOT_COMPLETE, complete);
     set(LACUNA_RT_SLOT_MEMORY, memory);
   } else {
     return 0;

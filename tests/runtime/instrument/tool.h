@@ -28,7 +28,7 @@ struct Event {
       {};  ///< fields of the payload, and of those that are texts the texts
   std::map<std::string, std::string> texts = {};
   double value = 0;  ///< of a payload that is a double
-  LacunaRtWhole complete{};
+  LacunaRtComplete complete{};
   std::thread::id thread{};
 };
 struct Field {

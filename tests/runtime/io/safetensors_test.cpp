@@ -110,7 +110,7 @@ TEST_F(Safetensors, RefusesEveryFlippedBitAndNamesTheTensor) {
   }
 }
 
-TEST_F(Safetensors, SaysThatAChecksumDoesNotMatch) {
+TEST_F(Safetensors, ReportsAChecksumThatDoesNotMatch) {
   saveTensors(path_, {{"a", ones({5})}}, {{"step", "3"}});
   std::string file = bytes();
   file.back() ^= 1;
@@ -172,7 +172,7 @@ TEST_F(Safetensors, RefusesTruthValuesThatAreNone) {
   EXPECT_THAT(refusal(), HasSubstr("something else than 0 and 1"));
 }
 
-TEST_F(Safetensors, SaysWhichFileIsMissing) {
+TEST_F(Safetensors, NamesTheMissingFile) {
   EXPECT_THAT(refusal(), HasSubstr(path_.string()));
 }
 

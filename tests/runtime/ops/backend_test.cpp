@@ -95,7 +95,7 @@ std::vector<float> sumOfMany() {
   return matmul(randn({16, 1000}), randn({1000, 16})).toVector<float>();
 }
 
-TEST(Backend, IsWhatTheProgramSaysAndWhatWasEnqueuedBeforeStays) {
+TEST(Backend, IsTheProgramsChoiceAndKeepsWhatWasEnqueuedBefore) {
   setBackend(Backend::Tuned);
   const std::vector<float> tuned = sumOfMany();
   setBackend(Backend::Reference);

@@ -24,7 +24,7 @@ void forFloatsOfAllSizes(const F& check) {
   }
 }
 
-TEST(FastExp, IsAsExactAsItSaysForFloatsOfAllSizes) {
+TEST(FastExp, IsAsExactAsDocumentedForFloatsOfAllSizes) {
   double worst = 0;
   forFloatsOfAllSizes([&](float x) {
     const double exact = std::exp(static_cast<double>(x));
@@ -57,7 +57,7 @@ TEST(FastExp, OfTheEndsIsAsInTheLibrary) {
   EXPECT_GT(fastExp(-100.0F), 0.0F);
 }
 
-TEST(FastErf, IsAsExactAsItSaysForFloatsOfAllSizes) {
+TEST(FastErf, IsAsExactAsDocumentedForFloatsOfAllSizes) {
   double worst = 0;
   forFloatsOfAllSizes([&](float x) {
     const double exact = std::erf(static_cast<double>(x));

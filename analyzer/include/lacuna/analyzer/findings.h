@@ -361,7 +361,7 @@ std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* sim
 /// JSON.
 std::string findingListText(int width);
 std::string findingListJson();
-/// The same as the tables of docs/analyses/findings.md.
-std::string findingTables();
+/// The same in Markdown, as the list and the tables of docs/analyses/findings.md.
+std::string findingsMarkdown();
 
 }  // namespace lacuna::analyzer

@@ -154,8 +154,8 @@ struct ChangeInfo {
 std::span<const ChangeInfo* const> listChanges();
 /// Null where there is none of that name.
 const ChangeInfo* findChange(std::string_view name);
-/// The table of docs/analyses/whatif.md, in Markdown.
-std::string changesTable();
+/// The list of docs/analyses/whatif.md, in Markdown.
+std::string changesMarkdown();
 
 struct Analysis;
 

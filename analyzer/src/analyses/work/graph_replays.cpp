@@ -290,7 +290,7 @@ bool ReplayJudge::isPart(std::size_t at, bool isBegin) {
   return isBegin ? have.endNs <= lack.startNs : lack.endNs <= have.startNs;
 }
 
-/// Says where the missing work may have run.
+/// Shows where the missing work may have run.
 void ReplayJudge::place(std::size_t at, TimeWindow stretch, const RecordedWork& recorded) {
   GraphReplay& replay = in_.replays[at];
   replay.state = ReplayState::UnderRecorded;

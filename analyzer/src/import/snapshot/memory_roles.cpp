@@ -144,7 +144,7 @@ class Roles {
   std::map<std::pair<prof::DeviceId, std::uint64_t>, Born> alive_;
 };
 
-bool saysRoles(const prof::Allocation::Columns& rows) {
+bool hasRoles(const prof::Allocation::Columns& rows) {
   return std::ranges::any_of(rows.role, [](MemoryRole role) {
     return role != MemoryRole::Other && role != MemoryRole::Cached;
   });
@@ -153,7 +153,7 @@ bool saysRoles(const prof::Allocation::Columns& rows) {
 }  // namespace
 
 void addMemoryRoles(StoreBuilder& builder) {
-  if (!saysRoles(builder.columns<prof::Allocation>())) Roles(builder).add();
+  if (!hasRoles(builder.columns<prof::Allocation>())) Roles(builder).add();
 }
 
 }  // namespace lacuna::analyzer

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "formats/markdown.h"
 #include "lacuna/prof/amounts.h"
 #include "whatif/changes/parts.h"
 
@@ -53,19 +54,21 @@ const ChangeInfo* findChange(std::string_view name) {
   return type == nullptr ? nullptr : &type->info;
 }
 
-std::string changesTable() {
-  std::string table = "| change | effect | known error |\n|---|---|---|\n";
+std::string changesMarkdown() {
+  std::string list;
   for (const ChangeInfo* info : kInfos) {
     if (info->argument == ChangeArgument::None) continue;
-    table += fmt::format("| `{}` | {} | {:.0f} %: {} |\n", info->form, info->effect,
-                         prof::kPercent * info->error.share, info->error.from);
+    list += markdownItem(fmt::format("`{}`: {}", info->form, info->effect));
+    list += markdownItem(fmt::format("known error {:.0f} %: {}", prof::kPercent * info->error.share,
+                                     info->error.from),
+                         1);
   }
   for (const ChangeInfo* info : kInfos) {
     if (info->notReplayed.empty()) continue;
-    table += fmt::format("| `{}=…` | cannot be replayed: {}; {} | |\n", info->name,
-                         info->notReplayed, info->instead);
+    list += markdownItem(fmt::format("`{}=…` cannot be replayed: {}; {}", info->name,
+                                     info->notReplayed, info->instead));
   }
-  return table;
+  return list;
 }
 
 std::string noteOfFactors(const Change& change, const Simulator::Model& model) {

@@ -72,8 +72,7 @@ void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradi
 ///
 ///     const CustomFunction sign("straight_through_sign",  // ops.h has the sign itself
 ///         [](const auto& in) { return std::vector{rt::sign(in[0])}; },
-///         [](const auto& in, const auto& out, const auto& gradients) { return
-///         std::vector{gradients[0]}; });
+///         [](const auto& in, const auto& out, const auto& g) { return std::vector{g[0]}; });
 ///     const Tensor y = sign({x})[0];
 ///
 /// Traces, tables and errors call it, and its backward, by that name. May be used from several

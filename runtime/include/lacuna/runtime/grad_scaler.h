@@ -25,8 +25,9 @@ struct GradScalerOptions {
 /// gradient becomes infinite. That step is skipped, and the factor shrinks. A step of training:
 ///
 ///     scaler.scale(loss).backward();  // several times, to add gradients up
-///     scaler.unscale(adam);           // only where gradients are looked at or clipped before the
-///     step clipGradNorm(parameters, 1); scaler.step(adam);              // of each optimizer
+///     scaler.unscale(adam);           // only where gradients are read or clipped before the step
+///     clipGradNorm(parameters, 1);
+///     scaler.step(adam);              // of each optimizer
 ///     scaler.update();                // once, after all of them
 ///
 /// Where it is not enabled, scale() returns the loss and step() is the optimizer's: nothing is

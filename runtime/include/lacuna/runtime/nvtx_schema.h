@@ -267,16 +267,16 @@ LACUNA_RT_PAYLOADS(LACUNA_RT_DECLARE_PAYLOAD)
 #define LACUNA_RT_MODULE_COMPAT_ID 1u
 
 enum LacunaRtSlot {
-  LACUNA_RT_SLOT_STAMP = 0,  /* uint64_t (*)(void): the tool's clock, which rises and is never 0 */
-  LACUNA_RT_SLOT_WHOLE = 1,  /* void (*)(nvtxDomainHandle_t, const LacunaRtWhole*) */
-  LACUNA_RT_SLOT_MEMORY = 2, /* void (*)(nvtxDomainHandle_t, const LacunaRtMemory*) */
+  LACUNA_RT_SLOT_STAMP = 0, /* uint64_t (*)(void): the tool's clock, which rises and is never 0 */
+  LACUNA_RT_SLOT_COMPLETE = 1, /* void (*)(nvtxDomainHandle_t, const LacunaRtComplete*) */
+  LACUNA_RT_SLOT_MEMORY = 2,   /* void (*)(nvtxDomainHandle_t, const LacunaRtMemory*) */
   LACUNA_RT_SLOTS = 3
 };
 
 /* Times are the tool's stamps. A stamp of 0 is of a moment still to come: then other events came in
  * between, and the ranges that have begun end later, with pops. An allocation belongs to the moment
  * before `startStamp`. */
-typedef struct LacunaRtWhole {
+typedef struct LacunaRtComplete {
   uint64_t size; /* of this structure; it may grow */
   uint64_t beginStamp, startStamp, stopStamp,
       endStamp;                 /* the operator's, the execution's two, the operator's */
@@ -285,6 +285,6 @@ typedef struct LacunaRtWhole {
   LacunaRtOperator op;
   LacunaRtExecution execution;
   LacunaRtMemory memory;
-} LacunaRtWhole;
+} LacunaRtComplete;
 
 #endif

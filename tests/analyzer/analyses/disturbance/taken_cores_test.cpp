@@ -74,7 +74,7 @@ TEST_F(TakenCoresTest, AreNoneWhereNobodyWaited) {
   EXPECT_TRUE(taken.parts.empty());
 }
 
-TEST_F(TakenCoresTest, AreNotKnownOfTracesThatDoNotTell) {
+TEST_F(TakenCoresTest, AreNotKnownOfTracesWithoutThem) {
   waits(1, {{0, 30}});
   EXPECT_FALSE(overhead().known);
   EXPECT_TRUE(takenCores(*builder_.build(), {})->empty());

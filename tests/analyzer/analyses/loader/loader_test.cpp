@@ -173,7 +173,7 @@ LoaderStats loaderOf(std::uint32_t workers, std::int64_t fetchNs, std::int64_t d
   return loader;
 }
 
-TEST(LoaderVerdict, SaysWhatBindsAndWhatWouldHideIt) {
+TEST(LoaderVerdict, NamesTheBottleneckAndWhatWouldHideIt) {
   // A batch takes 10 of a step's 15 ms; the other 5 ms use one up in the time.
   const LoaderVerdict reading =
       loaderVerdict(loaderOf(0, 80'000'000, 20'000'000), 15'000'000, 10'000'000, 0);

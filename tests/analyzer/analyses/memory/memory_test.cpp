@@ -54,7 +54,7 @@ TEST(Memory, WhatIsAliveWhenTheWindowBeginsCountsForIt) {
   }
 }
 
-TEST(Memory, TellsHowLongWhatIsAliveAtThePeakHasBeenThereAndStays) {
+TEST(Memory, ShowsHowLongMemoryAtThePeakHasBeenThereAndStays) {
   // Steps begin at 100, 200, 300, 400; the peak is at 250.
   Allocations rows;
   rows.addAt(50, MemoryAction::Allocate, 1, 900, MemoryRole::Parameter);  // never freed

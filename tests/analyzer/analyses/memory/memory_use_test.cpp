@@ -47,7 +47,7 @@ TEST(AllocatorState, IsNotFragmentedWhereThereWasNoRoom) {
   EXPECT_FALSE(rows.analysed()[0].allocator.fragmented());
 }
 
-TEST(DeviceMemory, TellsRolesApart) {
+TEST(DeviceMemory, SeparatesRoles) {
   Allocations rows;
   rows.add(MemoryAction::Allocate, 1, 100, MemoryRole::Parameter);
   rows.add(MemoryAction::Allocate, 2, 40, MemoryRole::Activation);

@@ -116,7 +116,7 @@ class NcclTrace {
 
 using Lines = std::vector<std::string>;
 
-TEST(Collectives, AKernelIsWhatTheCallAroundItsLaunchSays) {
+TEST(Collectives, AKernelIsNamedByTheCallAroundItsLaunch) {
   NcclTrace trace;
   trace.communicator(kWorld, 4);
   trace.call(10, 20, "ncclAllReduce", kWorld, 1024).kernel(15, 100, 110, kAllReduce);
@@ -211,7 +211,7 @@ TEST(Collectives, WhoOfAGroupDidWhatIsNotGuessed) {
   EXPECT_EQ(trace.listed(), (Lines{unknown, unknown}));
 }
 
-TEST(Collectives, AGroupWhoseBeginWasNotRecordedTellsNothing) {
+TEST(Collectives, AGroupWhoseBeginWasNotRecordedIsNotUsed) {
   NcclTrace trace;
   trace.range(16, 30, "ncclGroupEnd").kernel(20, 100, 110, kAllReduce);
   trace.call(40, 50, "ncclAllReduce", kWorld, 8).kernel(45, 120, 130, kAllReduce);
@@ -306,7 +306,7 @@ TEST(Communication, RanksAreMatchedAndAlignedByCommunicator) {
   EXPECT_EQ(analysis->of<RankStats>().rows[1].last, 5U);
 }
 
-TEST(Communication, NamesTellWhatIsCarriedOut) {
+TEST(Communication, NamesShowWhatIsCarriedOut) {
   const std::pair<const char*, CollectiveKind> kNames[] = {
       {"ncclAllReduce", CollectiveKind::AllReduce},
       {"_allgather_base", CollectiveKind::AllGather},

@@ -48,7 +48,7 @@ TEST_F(FlameTest, MergesEqualStacks) {
   EXPECT_THAT(show(), testing::ElementsAre("step 0 240 150 3", "forward 90 60 3", "relu 30 30 3"));
 }
 
-TEST_F(FlameTest, SaysWhichStacksAreSeveralSteps) {
+TEST_F(FlameTest, NamesStacksOfSeveralSteps) {
   range(1, 0, 80, "step 0");
   range(1, 10, 30, "forward");
   range(1, 100, 80, "step 1");
@@ -81,7 +81,7 @@ TEST_F(FlameTest, KeepsThreadsApart) {
   EXPECT_EQ(graph.nodes[graph.nodes[0].children[1]].totalNs, 40);
 }
 
-TEST_F(FlameTest, WhatKinetoSaysOfItselfIsNoWork) {
+TEST_F(FlameTest, KinetosOwnRowsAreNoWork) {
   const auto traced = [&](std::uint32_t thread, prof::TimeNs length, std::string_view name) {
     trace_.append(prof::Range{.durNs = length,
                               .thread = ThreadId(thread),

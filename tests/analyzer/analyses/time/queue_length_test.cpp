@@ -46,7 +46,7 @@ TEST(QueueLength, GrowsWithLaunchesAndShrinksWithStarts) {
   EXPECT_EQ(row.curve[60].most, 0U);
 }
 
-TEST(QueueLength, IsOfEachQueueAndTellsWhenOneIsFull) {
+TEST(QueueLength, IsOfEachQueueAndShowsWhenOneIsFull) {
   TimelineMaker m;
   constexpr std::uint64_t kLaunches = kFullQueue + 1;
   for (std::uint64_t i = 1; i <= kLaunches; ++i)

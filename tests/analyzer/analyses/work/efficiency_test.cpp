@@ -55,7 +55,7 @@ TEST(Numbers, AreReadOffKernelNames) {
   EXPECT_EQ(numberOfKernel("some_kernel"), Number::Unknown);
 }
 
-TEST(KernelNames, TellMatrixWorkAndTensorCores) {
+TEST(KernelNames, ShowMatrixWorkAndTensorCores) {
   for (const char* name : {"sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_"
                            "warpgroupsize1x1x1_execute_segment_k_off_kernel",
                            "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNN",

@@ -51,7 +51,7 @@ TEST(CallsSection, ShowsWhatRecordingAddedBesideTheTotal) {
   EXPECT_THAT(cellsOf(reportTable(analysis, "calls"), 0, {"recording_ns"}), ElementsAre("±10 %"));
 }
 
-TEST(CallsSection, WithoutCallsSaysSo) {
+TEST(CallsSection, WithoutCallsStatesIt) {
   EXPECT_EQ(sectionText(withoutResults(), "calls"),
             "\nCalls\n no driver or synchronising calls were recorded\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/calls"), "[]");

@@ -57,7 +57,7 @@ TEST(CausesSection, ACauseWithoutANameIsInWords) {
             " 1.50 ms     3×  unknown\n");
 }
 
-TEST(CausesSection, WithoutIdleTimeSaysSo) {
+TEST(CausesSection, WithoutIdleTimeStatesIt) {
   EXPECT_EQ(sectionText(withoutResults(), "causes"),
             "\nWhat the idle time was spent on\n no idle time\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/causes"), "[]");

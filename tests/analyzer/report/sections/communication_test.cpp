@@ -137,7 +137,7 @@ TEST(CommunicationSection, RatesAreOfTheWholeBuffersWhereTheirSizeIsKnown) {
   EXPECT_EQ(jsonAt(analysis, "/communication/collectives/1/count"), "3");
 }
 
-TEST(CommunicationSection, SaysWhichShareOfTheTimeRanksWait) {
+TEST(CommunicationSection, ShowsTheShareOfTimeThatRanksWait) {
   Analysis analysis = withCollectives();
   RankStats& ranks = analysis.of<RankStats>();
   ranks.matched = 2;
@@ -168,7 +168,7 @@ TEST(CommunicationSection, SaysWhichShareOfTheTimeRanksWait) {
   EXPECT_EQ(jsonAt(analysis, "/communication/ranks/1/last"), "2");
 }
 
-TEST(CommunicationSection, WithoutCollectivesSaysSo) {
+TEST(CommunicationSection, WithoutCollectivesStatesIt) {
   EXPECT_EQ(sectionText(withoutResults(), "communication"),
             "\nCommunication\n the trace holds nothing of it\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/communication/total_ns"), "0");

@@ -42,7 +42,7 @@ TEST(CopiesSection, AddsUpCopiesByKind) {
   EXPECT_EQ(jsonAt(analysis, "/copies/1/total_ns"), "200000");
 }
 
-TEST(CopiesSection, WithoutCopiesSaysSo) {
+TEST(CopiesSection, WithoutCopiesStatesIt) {
   EXPECT_EQ(sectionText(withoutResults(), "copies"), "\nCopies\n the trace holds nothing of it\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/copies"), "[]");
 }

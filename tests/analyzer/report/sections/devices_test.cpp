@@ -41,7 +41,7 @@ Analysis withWorkAndACopy() {
       .analysed();
 }
 
-TEST(DevicesSection, TellBusyFromIdleTime) {
+TEST(DevicesSection, SeparateBusyFromIdleTime) {
   const Analysis analysis = withWorkAndACopy();
   // 2.5 of 4 ms.
   EXPECT_THAT(
@@ -77,7 +77,7 @@ TEST(DevicesSection, TheOverviewHasThemWhereThereAreSeveral) {
   EXPECT_THAT(renderHtml(several), HasSubstr(">Devices<"));
 }
 
-TEST(DevicesSection, WithoutDevicesSaysSo) {
+TEST(DevicesSection, WithoutDevicesStatesIt) {
   EXPECT_EQ(sectionText(withoutResults(), "devices"), "\nDevices\n none did any work\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/devices"), "[]");
 }

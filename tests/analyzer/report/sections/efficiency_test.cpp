@@ -69,7 +69,7 @@ Analysis withARoof() {
   return analysis;
 }
 
-TEST(EfficiencySection, SaysHowNearOperatorsComeToTheRoof) {
+TEST(EfficiencySection, ShowsHowNearOperatorsComeToTheRoof) {
   const Analysis analysis = withARoof();
   const std::string text = sectionText(analysis, "efficiency");
   // 2 T operations in 10 ms; 10 and 20 GB in as long.
@@ -83,7 +83,7 @@ TEST(EfficiencySection, SaysHowNearOperatorsComeToTheRoof) {
   EXPECT_EQ(jsonAt(analysis, "/efficiency/operators/1/of_roof"), "0.8");
 }
 
-TEST(EfficiencySection, SaysHowMuchOfTheMatrixTimeIsOnTensorCores) {
+TEST(EfficiencySection, ShowsHowMuchOfTheMatrixTimeIsOnTensorCores) {
   const Analysis analysis = withARoof();
   const std::string text = withoutBreaks(sectionText(analysis, "efficiency"));
   EXPECT_THAT(text, HasSubstr("matrix kernels: 75.0 % of their 10.0 ms on tensor cores; by number "
@@ -105,7 +105,7 @@ TEST(EfficiencySection, ListsAHundredOperatorsAtMost) {
   EXPECT_EQ(reportTable(analysis, "roofline").rows.size(), 100U);
 }
 
-TEST(EfficiencySection, WithoutArithmeticSaysSo) {
+TEST(EfficiencySection, WithoutArithmeticStatesIt) {
   EXPECT_EQ(sectionText(withoutResults(), "efficiency"),
             "\nEfficiency\n the trace holds nothing of it\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/efficiency/operators"), "[]");

@@ -24,7 +24,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(FindingsSection, AFindingThatWouldGainNothingSaysSo) {
+TEST(FindingsSection, AFindingThatWouldGainNothingStatesIt) {
   Analysis analysis = analysed(kSlow);
   ASSERT_FALSE(analysis.of<Findings>().empty());
   analysis.of<Findings>().resize(1);
@@ -60,7 +60,7 @@ TEST(FindingsSection, WhereNothingIsFoundTheListAgreesWithTheVerdict) {
   EXPECT_THAT(renderHtml(unsure), HasSubstr("<p>None is named, but 10.0 % of a step has no cause"));
 }
 
-TEST(FindingsSection, JsonSaysWhoseAnEvidenceIs) {
+TEST(FindingsSection, JsonNamesTheRankOfAnEvidence) {
   const Analysis analysis = analysed({.ranks = 2, .collectiveNs = 100'000, .lateNs = 2'000'000});
   const DeviceAccount& late = analysis.devices.at(1);
   EXPECT_THAT(renderJson(analysis),

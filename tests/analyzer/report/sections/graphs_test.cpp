@@ -39,7 +39,7 @@ TEST(GraphsSection, ListsWhatReplaysLackByGraph) {
             jsonAt(analysis, "/unknown/graph_replays_ns"));
 }
 
-TEST(GraphsSection, SaysWhatToDoWhereWorkIsMissing) {
+TEST(GraphsSection, NamesTheRemedyWhereWorkIsMissing) {
   EXPECT_THAT(sectionText(fiveReplays(), "graphs"),
               HasSubstr("Profilers drop records when their buffers are full"));
   test::GraphProgram program;

@@ -64,7 +64,7 @@ TEST(KernelsSection, TheOverviewHasTheFiveCostliest) {
   EXPECT_THAT(sectionText(analysis, "kernels"), HasSubstr("\n kernel_6 "));
 }
 
-TEST(KernelsSection, WithoutKernelsSaysSo) {
+TEST(KernelsSection, WithoutKernelsStatesIt) {
   EXPECT_EQ(sectionText(withoutResults(), "kernels"), "\nKernels\n none were recorded\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/kernels"), "[]");
 }

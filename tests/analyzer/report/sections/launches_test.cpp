@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-TEST(LaunchesSection, SaysHowLongLaunchingTakes) {
+TEST(LaunchesSection, ShowsHowLongLaunchingTakes) {
   const Analysis analysis = threeLaunches();
   // Calls of 10, 20 and 30 µs, with 10, 90 and 30 µs from their end to the start. The second kernel
   // is shorter than its call and was launched while the first one waited. The device waits for the
@@ -41,7 +41,7 @@ TEST(LaunchesSection, SaysHowLongLaunchingTakes) {
   EXPECT_EQ(jsonAt(analysis, "/launches/unmatched"), "0");
 }
 
-TEST(LaunchesSection, SaysWhatWaitsInEachQueue) {
+TEST(LaunchesSection, ShowsWhatWaitsInEachQueue) {
   const Analysis analysis = threeLaunches();
   // The kernels wait from 0 to 20, from 10 to 120 and from 200 to 260 µs: 190 µs together. At least
   // one waits for 180 of the trace's 360 µs.
@@ -74,7 +74,7 @@ TEST(LaunchesSection, CountsTheLaunchesOfAStep) {
       HasSubstr("\n launch-bound: the device waits 2.00 ms a step for launches (20.0 % of it)\n"));
 }
 
-TEST(LaunchesSection, WithoutLaunchesSaysSo) {
+TEST(LaunchesSection, WithoutLaunchesStatesIt) {
   const Analysis unlaunched = test::SmallTrace().kernel(0, 10, "gemm").analysed();
   EXPECT_EQ(sectionText(unlaunched, "launches"),
             "\nLaunches\n no launch could be joined to device work\n");

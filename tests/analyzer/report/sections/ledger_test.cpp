@@ -45,7 +45,7 @@ TEST(LedgerSection, EveryMomentOfTheDeviceHasACause) {
   EXPECT_EQ(jsonAt(analysis, "/ledger_window/after_ns"), "0");
 }
 
-TEST(LedgerSection, SaysWhatBindsAStepAndWhatElseTakesMuchOfIt) {
+TEST(LedgerSection, NamesTheBottleneckOfAStepAndItsOtherLargeParts) {
   const Analysis analysis = threeLaunches();
   // 70 and 60 of 340 µs: each more than 15 %.
   EXPECT_THAT(withoutBreaks(sectionText(analysis, "ledger")),
@@ -61,7 +61,7 @@ TEST(LedgerSection, SaysWhatBindsAStepAndWhatElseTakesMuchOfIt) {
   EXPECT_EQ(jsonAt(analysis, "/bottleneck/parts/5/ns_per_step"), "70000");
 }
 
-TEST(LedgerSection, WithoutDevicesSaysWhy) {
+TEST(LedgerSection, WithoutDevicesGivesTheReason) {
   EXPECT_EQ(
       sectionText(withoutResults(), "ledger"),
       "\nWhere the device's time goes\n the trace holds nothing of it; no device did any work\n");
@@ -141,7 +141,7 @@ TEST(LedgerSection, NamesTheLibrariesInWhichAProgramSetsItselfUp) {
   EXPECT_THAT(renderJson(analysis), HasSubstr("\"path\": \"/usr/lib/libc.so.6\""));
 }
 
-TEST(LedgerSection, SaysWhereTimeWithoutACauseLies) {
+TEST(LedgerSection, ShowsWhereTimeWithoutACauseLies) {
   const Analysis analysis = withUnknownTime(true);
   EXPECT_EQ(analysis.of<UnknownPlaces>().beforeNs, 400'000'000);
   EXPECT_EQ(analysis.of<UnknownPlaces>().inStepsNs, 120'000'000) << "with the usual pause";
@@ -173,7 +173,7 @@ TEST(LedgerSection, StepsOfTheLedgerSumToTheStep) {
     EXPECT_EQ(device.ledger.totalNs(), device.window.endNs - device.window.startNs);
 }
 
-TEST(LedgerSection, TheLedgerSaysWhatItsSharesAndItsTimesAreOf) {
+TEST(LedgerSection, TheLedgerNamesTheBasisOfItsSharesAndTimes) {
   const ReportOptions narrow{{"ledger"}, 80, false};
   const std::string run = renderText(analysed(kSlow), narrow);
   // The heads end where their columns do.
@@ -222,7 +222,7 @@ Analysis analysedLate(std::int64_t callNs) {
   return std::move(*analyse(builder.build()));
 }
 
-TEST(LedgerSection, TheLedgerSaysOfWhichTimeItIsAndWhatLiesOutside) {
+TEST(LedgerSection, TheLedgerNamesItsTimeAndTheTimeOutside) {
   const Analysis analysis = analysedLate(30'000'000'000);
   EXPECT_EQ(analysis.ledgers.run.totalNs(), 20'000'000'000);
   EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.ns, 40'000'000'000);

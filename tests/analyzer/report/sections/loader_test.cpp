@@ -55,7 +55,7 @@ Analysis withTwoWorkers() {
   return analysis;
 }
 
-TEST(LoaderSection, SaysWhatABatchTakesAndWhatWouldHideIt) {
+TEST(LoaderSection, ShowsTheTimeOfABatchAndWhatWouldHideIt) {
   // 24 ms in 12 steps; two workers busy for 96 of 2 · 60 ms; 96 ms in 12 batches.
   EXPECT_EQ(sectionText(withTwoWorkers(), "loader"),
             "\nLoader\n"
@@ -93,7 +93,7 @@ TEST(LoaderSection, AFindingThatReplayedMoreWorkersKnowsBetter) {
   EXPECT_THAT(sectionText(analysis, "loader"), HasSubstr("\n bound by reading\n"));
 }
 
-TEST(LoaderSection, WithoutBatchesSaysSo) {
+TEST(LoaderSection, WithoutBatchesStatesIt) {
   EXPECT_EQ(sectionText(withoutResults(), "loader"), "\nLoader\n the trace holds nothing of it\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/loader/batches"), "0");
   EXPECT_THAT(renderText(withoutResults()), Not(HasSubstr("\nLoader\n")));

@@ -30,7 +30,7 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t kOneMiB = 1 << 20;
 
-TEST(MemorySection, SaysWhatIsAliveAtThePeak) {
+TEST(MemorySection, ShowsWhatIsAliveAtThePeak) {
   using prof::MemoryAction;
   // 8 MiB from 10 µs to the end, and 4 MiB from 20 to 50 µs: the peak of 12 MiB is at 20 µs.
   const Analysis analysis =
@@ -80,7 +80,7 @@ Analysis fragmentedMemory() {
   return analysis;
 }
 
-TEST(MemorySection, SaysWhyTheAllocatorTookMore) {
+TEST(MemorySection, GivesTheReasonsWhyTheAllocatorTookMore) {
   const Analysis analysis = fragmentedMemory();
   // 2 of 8 MiB are in the largest piece.
   EXPECT_THAT(sectionText(analysis, "memory", 200),
@@ -112,7 +112,7 @@ TEST(MemorySection, EditsHaveTheirCostAndThePeakBehindThem) {
   EXPECT_EQ(jsonAt(analysis, "/peak_edits/0/cost_ns_per_step"), "1500000");
 }
 
-TEST(MemorySection, WithoutAllocationsSaysHowToRecordThem) {
+TEST(MemorySection, WithoutAllocationsShowsHowToRecordThem) {
   EXPECT_THAT(withoutBreaks(sectionText(withoutResults(), "memory")),
               HasSubstr(" the trace holds nothing of it; `lacuna run` records PyTorch's "
                         "allocations, PyTorch's profiler does with profile_memory=True"));
@@ -121,7 +121,7 @@ TEST(MemorySection, WithoutAllocationsSaysHowToRecordThem) {
   EXPECT_EQ(jsonAt(withoutResults(), "/peak_edits"), "[]");
 }
 
-TEST(MemorySection, MemoryAndDevicesOfSeveralRanksSayWhose) {
+TEST(MemorySection, MemoryAndDevicesOfSeveralRanksNameTheRank) {
   const Analysis several = analysed({.ranks = 2, .leakBytes = 1 << 20});
   ASSERT_EQ(several.of<MemoryTables>().byDevice.size(), 2U);
   const std::string text = renderText(several, {{"memory"}, 120, false});

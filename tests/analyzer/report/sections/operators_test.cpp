@@ -39,7 +39,7 @@ TEST(OperatorsSection, OperatorsAreDistinguishedBesideTheirMemory) {
                                    HasSubstr("backward"), HasSubstr("overrid")));
 }
 
-TEST(OperatorsSection, TellsAnOperatorsOwnTimeFromThatOfOthersInIt) {
+TEST(OperatorsSection, SeparatesAnOperatorsOwnTimeFromThatOfOthersInIt) {
   // An operator of 100 µs calls another one for 60 µs of it, which keeps 1 MiB and launches 200 µs
   // of work.
   const Analysis analysis = test::SmallTrace()
@@ -85,7 +85,7 @@ TEST(OperatorsSection, CallsOfOneNameAreDistinguishedByTheirShapes) {
               ElementsAre("[[8, 4]]", "1", "100 µs"));
 }
 
-TEST(OperatorsSection, WithoutOperatorsSaysSo) {
+TEST(OperatorsSection, WithoutOperatorsStatesIt) {
   EXPECT_EQ(sectionText(withoutResults(), "operators"), "\nOperators\n none were recorded\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/operators"), "[]");
   EXPECT_EQ(jsonAt(withoutResults(), "/operator_names"), "[]");

@@ -52,7 +52,7 @@ TEST(RangesSection, TheLongestOnTheDeviceIsFirst) {
   EXPECT_THAT(cellsOf(ranges, 1, {"name", "projected_ns"}), ElementsAre("forward", "100 µs"));
 }
 
-TEST(RangesSection, WithoutRangesSaysHowToMarkThem) {
+TEST(RangesSection, WithoutRangesShowsHowToMarkThem) {
   EXPECT_THAT(withoutBreaks(sectionText(withoutResults(), "ranges")),
               HasSubstr(" the trace holds nothing of it; mark phases with NVTX ranges "
                         "(torch.profiler.record_function in PyTorch)"));

@@ -77,14 +77,14 @@ TEST(SequencesSection, JsonHasTheKernelsInOrder) {
   EXPECT_EQ(jsonAt(analysis, "/sequences/pointwise/0/gap_ns"), "3000000");
 }
 
-TEST(SequencesSection, WithoutRepetitionsSaysSo) {
+TEST(SequencesSection, WithoutRepetitionsStatesIt) {
   Analysis analysis = withSequences();
   analysis.of<SequenceStats>().repeated.clear();
   EXPECT_THAT(sectionText(analysis, "sequences"), HasSubstr("\n none repeat within a step\n"));
   EXPECT_EQ(jsonAt(analysis, "/sequences/repeated"), "[]");
 }
 
-TEST(SequencesSection, WithoutKernelsSaysSo) {
+TEST(SequencesSection, WithoutKernelsStatesIt) {
   EXPECT_EQ(sectionText(withoutResults(), "sequences"),
             "\nRepeated sequences\n the trace holds nothing of it\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/sequences"), R"({"repeated":[],"pointwise":[]})");

@@ -38,7 +38,7 @@ TEST(StepsSection, TheLongestStepsLineHasRoomForItsMark) {
   }
 }
 
-TEST(StepsSection, TheCriticalPathSaysWhatItIs) {
+TEST(StepsSection, TheCriticalPathIsExplained) {
   EXPECT_THAT(
       withoutBreaks(renderText(analysed(kSlow), {{"steps"}, 100, false})),
       HasSubstr(
@@ -93,7 +93,7 @@ TEST(StepsSection, TheOverviewHasSixAndCountsTheOthers) {
   EXPECT_THAT(sectionText(withSteps(10), "steps"), HasSubstr("\n     9 step "));
 }
 
-TEST(StepsSection, WithoutStepsSaysHowToMarkThem) {
+TEST(StepsSection, WithoutStepsShowsHowToMarkThem) {
   EXPECT_EQ(sectionText(withoutResults(), "steps"),
             "\nSteps\n none were found: mark them with an NVTX range named \"step\" to see figures "
             "per step\n");

@@ -42,7 +42,7 @@ std::string sentenceOnRecording(std::int64_t coresNs, std::int64_t eventsNs) {
   return text.substr(at, text.find("may be.", at) - at);
 }
 
-TEST(SummarySection, SaysWhyRecordingCostsMuchAndWhatToDo) {
+TEST(SummarySection, GivesTheReasonAndRemedyOfCostlyRecording) {
   EXPECT_THAT(
       sentenceOnRecording(30, 5),
       testing::AllOf(HasSubstr("(35.0 %)"),
@@ -54,7 +54,7 @@ TEST(SummarySection, SaysWhyRecordingCostsMuchAndWhatToDo) {
               testing::AllOf(HasSubstr("(9.0 %);"), Not(HasSubstr("--trace"))));
 }
 
-TEST(SummarySection, DescribesTheRunAndSaysWhatTheDeviceWaitsFor) {
+TEST(SummarySection, DescribesTheRunAndWhatTheDeviceWaitsFor) {
   Analysis analysis = withSteps(10);
   for (Ledger& step : analysis.ledgers.steps) {
     step = {};
@@ -89,7 +89,7 @@ TEST(SummarySection, NamesWhatLiesBetweenStepsAndALongSetUp) {
   EXPECT_THAT(sectionText(analysis, "summary"), Not(HasSubstr("Set-up")));
 }
 
-TEST(SummarySection, SaysWhatIsLostAndThatNothingIsCertainThen) {
+TEST(SummarySection, ReportsLossesAndThatNothingIsCertainThen) {
   Analysis analysis = withSteps(10);
   analysis.of<ProgramFacts>().droppedEvents = 1'200;
   EXPECT_THAT(withoutBreaks(sectionText(analysis, "summary")),
@@ -169,7 +169,7 @@ TEST(SummarySection, PlainStepsShowTheCostOfDetail) {
   EXPECT_EQ(jsonAt(analysis, "/self_overhead/plain_steps"), "380");
 }
 
-TEST(SummarySection, WithoutDevicesSaysThatThereIsNoLedger) {
+TEST(SummarySection, WithoutDevicesStatesThatThereIsNoLedger) {
   EXPECT_EQ(
       sectionText(withoutResults(), "summary"),
       "run.lcn · 0 ns · no steps · no device\n\n"

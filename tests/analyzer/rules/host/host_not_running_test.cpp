@@ -87,7 +87,7 @@ Analysis sleepsAndComputes(prof::ThreadState slept, prof::ThreadState computed) 
   return training.analysed();
 }
 
-TEST(HostNotRunningFinding, SamplesTellSleepFromWorkLineByLine) {
+TEST(HostNotRunningFinding, SamplesSeparateSleepFromWorkLineByLine) {
   const Analysis analysis =
       sleepsAndComputes(prof::ThreadState::Sleeping, prof::ThreadState::Running);
   const Finding* asleep = find(analysis, FindingId::HostNotRunning);

@@ -7,7 +7,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-TEST(LoaderRestartsFinding, TellOfWorkersThatAreStartedAnew) {
+TEST(LoaderRestartsFinding, ShowWorkersThatAreStartedAnew) {
   const RunPlan plan{
       .steps = 60, .batchNs = 500'000, .workers = 2, .stepsPerEpoch = 20, .restartNs = 80'000'000};
   const Analysis analysis = analysed(plan);

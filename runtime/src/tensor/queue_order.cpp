@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/tensor_impl.h"
+
+namespace lacuna::rt {
+
+// A thread that finds its queue among the users enqueues behind the wait that was enqueued before
+// the bit was set.
+void orderRead(Storage& storage) {
+  if (storage.writer != Storage::kHost) {
+    CpuQueue& writer = CpuQueue::of(storage.writer);
+    CpuQueue::current().runAfter(writer,
+                                 storage.written != 0 ? storage.written : writer.enqueued());
+  }
+  storage.users.fetch_or(CpuQueue::chosenBit(), std::memory_order_acq_rel);
+}
+
+void orderWrite(Storage& storage) {
+  const QueueMask users = storage.users.load(std::memory_order_acquire);
+  if (users == Storage::kEveryQueue) return;
+  CpuQueue& current = CpuQueue::current();
+  CpuQueue::each(users & ~current.bit(), [&](CpuQueue& queue) { current.runAfter(queue); });
+  storage.writer = static_cast<std::uint8_t>(current.index());
+  storage.users.store(current.bit(), std::memory_order_release);
+}
+
+void waitForUsers(const Storage& storage, const Name& what, LacunaRtSyncKind kind) {
+  const QueueMask users = storage.users.load(std::memory_order_acquire);
+  CpuQueue::each(users != 0 ? users : CpuQueue::chosenBit(),
+                 [&](CpuQueue& queue) { queue.synchronize(what, kind); });
+}
+
+}  // namespace lacuna::rt
