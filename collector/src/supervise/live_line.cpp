@@ -29,6 +29,12 @@ TerminalSize terminalSize() {
   return {size.ws_row, size.ws_col};
 }
 
+/// False for a job in the background: the terminal is the shell's then.
+bool isInFront() {
+  const pid_t front = tcgetpgrp(STDERR_FILENO);
+  return front < 0 || front == getpgrp();
+}
+
 /// As many columns as there are; a character is never cut in two.
 std::string cutToWidth(std::string line, std::size_t width) {
   std::size_t columns = 0;
@@ -69,6 +75,7 @@ void LiveLine::show(std::int64_t elapsedNs, std::size_t dumps, const char* state
 }
 
 void LiveLine::put(const std::string& line) {
+  if (!isInFront()) return;
   const TerminalSize size = terminalSize();
   if (size.rows < kFewestRows) return clear();
   // One call, so that nothing of the program comes between.

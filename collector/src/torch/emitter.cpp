@@ -237,7 +237,7 @@ nvtxStringHandle_t innermostOperator() {
 bool holdsCompiledCode(std::string_view name) {
   if (name.starts_with(kEvaluates)) name.remove_prefix(kEvaluates.size());
   return name.starts_with("Torch-Compiled Region") || name.starts_with("CompiledFunction") ||
-         name.starts_with("TorchDynamo ");
+         name.starts_with("TorchDynamo ") || name.starts_with("## Call CompiledFxGraph");
 }
 
 bool listening() {
