@@ -3,6 +3,8 @@
 """The forward of each module."""
 
 import functools
+import sys
+import threading
 import time
 import weakref
 
@@ -37,17 +39,68 @@ class StackCost:
             self.emitter.knob(b"debug.stack_ns", str(middle).encode())
 
 
-class Modules:
-    """A range for every module's forward, named by its path in the outermost module called, and the phase of that one.
-    The library wraps each call; PyTorch's own hooks take ten times as long. Here is what happens once for a module."""
+class Owners:
+    """The module that each module was made a part of. A program may call a part and never the whole: Lightning calls a
+    method of the module whose parts compute."""
 
-    def __init__(self, torch, emitter, steps):
+    def __init__(self, torch):
+        self.kind = torch.nn.Module
+        self.owners = {}  # by id of the part: the part and its owner, as weak references
+        module = getattr(torch.nn.modules, "module", None)
+        register = getattr(module, "register_module_module_registration_hook", None)
+        if register is not None:
+            register(self.add)
+
+    def add(self, owner, name, part):
+        if isinstance(part, self.kind):
+            number = id(part)
+            self.owners[number] = (weakref.ref(part, functools.partial(self.forget, number)), weakref.ref(owner))
+
+    def forget(self, number, reference):
+        if self.owners.get(number, (None,))[0] is reference:
+            del self.owners[number]
+
+    def of(self, part):
+        """None for a module that is no part, and for one that has been taken out again."""
+        reference, owner = self.owners.get(id(part), (lambda: None, lambda: None))
+        owner = owner() if reference() is part else None
+        return owner if owner is not None and any(each is part for each in owner._modules.values()) else None
+
+    def outermost(self, part):
+        seen = set()
+        owner = self.of(part)
+        while owner is not None and id(owner) not in seen:
+            seen.add(id(owner))
+            part, owner = owner, self.of(owner)
+        return part
+
+
+_owners = []  # at most one, which stays: a program on standby is watched several times
+
+
+def owners_of(torch):
+    if not _owners:
+        _owners.append(Owners(torch))
+    return _owners[0]
+
+
+class Modules:
+    """A range for every module's forward, named by its path in the module that all is part of, and the phase of the
+    outermost one called. The library wraps each call; PyTorch's own hooks take ten times as long. Here is what happens
+    once for a module."""
+
+    def __init__(self, torch, emitter, steps, compilations):
         self.torch = torch
         self.emitter = emitter
         self.steps = steps
+        self.compilations = compilations
+        self.owners = owners_of(torch)
         self.known = {}  # by id
-        self.original = None  # Module.__call__, while ours is in its place
+        self.original = None  # Module.__call__ as it was when ours took its place
         self.ours = None
+        self.lock = threading.RLock()
+        self.pauses = 0
+        self.removed = False  # while paused
         modules = torch.nn.modules
         self.norms = self.kinds(modules, ("batchnorm", "_BatchNorm"))
         self.biased = self.kinds(modules, ("linear", "Linear"), ("conv", "_ConvNd"))
@@ -59,53 +112,73 @@ class Modules:
         return tuple(kind for kind in found if kind is not None)
 
     def install(self):
-        self.resume()
-        self.install_compile()
-
-    def resume(self):
-        module = self.torch.nn.Module
-        self.original = module.__dict__["__call__"]
-        self.ours = self.emitter.module_calls(
-            module, self.original, self.torch.is_grad_enabled, self.steps.begin, self.learn, self.find_bias,
-            self.stack_cost.in_module)
+        self.take_place_of(self.torch.nn.Module.__dict__["__call__"])
         self.emitter.watch_modules(1)
+        self.leave_to_compiler()
+
+    def take_place_of(self, call):
+        self.original = call
+        module = self.torch.nn.Module
+        self.ours = self.emitter.module_calls(
+            module, call, self.torch.is_grad_enabled, self.steps.begin, self.learn, self.find_bias, self.stack_cost.in_module)
         module.__call__ = self.ours
 
     def pause(self):
-        """Puts PyTorch's own call back. False when it was there, as after torch.compile."""
-        if self.original is None:
-            return False
-        self.emitter.watch_modules(0)
-        module = self.torch.nn.Module
-        if module.__dict__["__call__"] is self.ours:  # else the program has wrapped it
-            module.__call__ = self.original
-        self.original = None
-        return True
+        """Puts PyTorch's own call back, until as many calls of resume()."""
+        with self.lock:
+            self.pauses += 1
+            if self.pauses > 1:
+                return
+            self.emitter.watch_modules(0)
+            module = self.torch.nn.Module
+            self.removed = module.__dict__["__call__"] is self.ours  # else the program has wrapped it
+            if self.removed:
+                module.__call__ = self.original
 
-    def install_compile(self):
-        """The compiler cannot look into our calls, so they go when the program compiles for the first time. The compiled
-        function's calls are then the forward phase. What is exported is for another program, so they come back."""
+    def resume(self):
+        with self.lock:
+            self.pauses -= 1
+            if self.pauses > 0:
+                return
+            self.emitter.watch_modules(1)
+            module = self.torch.nn.Module
+            current = module.__dict__["__call__"]
+            if self.removed and current is self.original:
+                module.__call__ = self.ours
+            elif self.removed:  # wrapped meanwhile
+                self.take_place_of(current)
+
+    def leave_to_compiler(self):
+        """The compiler cannot look into our calls. So PyTorch's own is back while torch.compile, or an export, begins,
+        while code is compiled, and while the compiler itself is imported, which compares calls with the one it then finds."""
         self.leave_to(self.torch, "compile")
-        self.leave_to(getattr(self.torch, "export", None), "export", returns=True)
-        lacuna_start.after_import("torch._dynamo", self.leave_to_dynamo)
+        self.leave_to(getattr(self.torch, "export", None), "export")
+        self.compilations.listeners.append((self.pause, self.resume))
+        if "torch._dynamo" in sys.modules:
+            self.leave_to_dynamo(sys.modules["torch._dynamo"])
+        else:
+            lacuna_start.after_import("torch._dynamo", self.meet_dynamo, self.pause)
+
+    def meet_dynamo(self, dynamo):
+        self.resume()
+        self.leave_to_dynamo(dynamo)
 
     def leave_to_dynamo(self, dynamo):
         for name in ("optimize", "optimize_assert", "export", "explain"):
             self.leave_to(dynamo, name)
 
-    def leave_to(self, holder, name, returns=False):
+    def leave_to(self, holder, name):
         original = getattr(holder, name, None)
         if original is None:
             return
 
         @functools.wraps(original)
         def compile(*arguments, **named):
-            paused = self.pause()
+            self.pause()
             try:
                 return original(*arguments, **named)
             finally:
-                if paused and returns:
-                    self.resume()
+                self.resume()
 
         setattr(holder, name, compile)
 
@@ -114,11 +187,17 @@ class Modules:
         return known is not None and known() is module
 
     def learn(self, root):
-        """Names a module and all in it."""
+        """Names a module, and all that it is part of the same whole with."""
         if self.is_known(root):
             return
-        kind = type(root).__name__
+        self.name_parts(self.owners.outermost(root))
+        if not self.is_known(root):  # the whole does not list it
+            self.name_parts(root)
+
+    def name_parts(self, root):
+        kind = type(vars(root).get("_modules", {}).get("_orig_mod", root)).__name__  # a compiled model holds the program's
         for path, module in root.named_modules():
+            path = path.removeprefix("_orig_mod").removeprefix(".")
             number = id(module)
             self.known[number] = weakref.ref(module, functools.partial(self.forget, number))
             is_norm = bool(self.norms) and isinstance(module, self.norms)

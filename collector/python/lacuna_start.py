@@ -3,6 +3,7 @@
 """Starts what watches a Python program: its lines from the first moment on, PyTorch once the program has imported it. A
 program that never imports torch loads this file and lacuna_frames.py, and no more."""
 
+import functools
 import os
 import sys
 
@@ -40,11 +41,12 @@ def _announce_cupti():
 
 
 class AfterImport:
-    """Finds torch as the other finders do, and calls back when its module has run to its end."""
+    """Finds a module as the other finders do, and calls back before it runs and when it has run to its end."""
 
-    def __init__(self, name, then):
+    def __init__(self, name, then, before):
         self.name = name
         self.then = then
+        self.before = before
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname != self.name:
@@ -66,18 +68,50 @@ class AfterImport:
 
         def exec_module(module):
             loader.__dict__.pop("exec_module", None)
+            guarded(self.before)
             original(module)
-            self.then(module)
+            guarded(lambda: self.then(module))
 
         loader.exec_module = exec_module
 
 
-def after_import(name, then):
-    """Calls `then` with the module, now or when it is there."""
+def after_import(name, then, before=lambda: None):
+    """Calls `then` with the module, now or when it is there; and `before` just before it runs."""
     if name in sys.modules:
         then(sys.modules[name])
     else:
-        sys.meta_path.insert(0, AfterImport(name, then))
+        sys.meta_path.insert(0, AfterImport(name, then, before))
+
+
+_reported = set()
+
+
+def guarded(work):
+    """Runs work of ours in the middle of the program's. An error is reported once, and the program goes on."""
+    try:
+        work()
+    except Exception as error:
+        line = f"{type(error).__name__}: {error}"
+        if line not in _reported:
+            _reported.add(line)
+            print(f"lacuna: a part of the program is not watched: {line}", file=sys.stderr)
+
+
+def _watch_bars():
+    """The first progress bar that appears: importing such a library shows none."""
+
+    def calls(holder, name, kind):
+        original = getattr(holder, name)
+
+        @functools.wraps(original)
+        def draw(*arguments, **named):
+            lacuna_frames.draw_a_bar()
+            return original(*arguments, **named)
+
+        setattr(holder, name, kind(draw))
+
+    after_import("tqdm.std", lambda module: calls(module.tqdm, "status_printer", staticmethod))
+    after_import("rich.live", lambda module: calls(module.Live, "start", lambda function: function))
 
 
 def _guests():
@@ -112,5 +146,6 @@ def _on_torch(torch, guests):
 def begin():
     lacuna_frames.announce()
     _announce_cupti()
+    _watch_bars()
     guests = _guests()
     after_import("torch", lambda torch: _on_torch(torch, guests))

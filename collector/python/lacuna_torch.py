@@ -5,21 +5,24 @@ graph, modules, the data loader here and in its workers, and memory. This file o
 sends the events over NVTX in the schema of docs/nvtx-schema.md.
 
 lacuna_start.py imports this file when the program itself has imported torch.
-LACUNA_TORCH names the parts wanted, separated by commas (default: all). LACUNA_DETAIL=some leaves most steps of a long
+LACUNA_TORCH names the parts wanted, separated by commas (default: PARTS). LACUNA_DETAIL=some leaves most steps of a long
 training plain (lacuna_detail.py)."""
 
 import os
 import sys
 
+import lacuna_compile
 import lacuna_cost
 import lacuna_detail
 import lacuna_emitter
 import lacuna_loader
 import lacuna_modules
 import lacuna_operators
+import lacuna_start
 import lacuna_training
 
-PARTS = ("operators", "shapes", "memory", "modules", "loader", "steps")
+PARTS = ("operators", "shapes", "memory", "modules", "loader", "steps", "compile")
+MORE = ("lines",)  # parts that are left out unless they are asked for
 
 _modules = None  # the Modules of this program
 _paused = False
@@ -28,7 +31,8 @@ _paused = False
 def pause():
     """For a program that records itself: it has ended that for now."""
     global _paused
-    if _modules is not None and _modules.pause():
+    if _modules is not None and not _paused:
+        _modules.pause()
         _paused = True
 
 
@@ -46,6 +50,7 @@ def install(torch, emitter, parts=PARTS, steps=None):
     steps = steps or lacuna_training.Steps(emitter)
     cpu_only = lacuna_operators.runs_on_cpu_only(torch)
     observed = False
+    compilations = lacuna_compile.compilations()
 
     def operators():
         nonlocal observed
@@ -57,6 +62,10 @@ def install(torch, emitter, parts=PARTS, steps=None):
     def shapes():
         if observed and not lacuna_operators.find_inputs(torch, emitter):
             raise RuntimeError(f"PyTorch {torch.__version__} keeps the inputs of operators in a way that is not known")
+
+    def lines():
+        if observed and not lacuna_operators.find_lines(torch, emitter):
+            raise RuntimeError("Python cannot be reached")
 
     def memory():
         if emitter.watch_memory(cpu_only) == 0:
@@ -70,16 +79,18 @@ def install(torch, emitter, parts=PARTS, steps=None):
 
     def modules():
         global _modules
-        _modules = lacuna_modules.Modules(torch, emitter, steps)
+        _modules = lacuna_modules.Modules(torch, emitter, steps, compilations)
         _modules.install()
 
     installers = {
         "operators": operators,
         "shapes": shapes,
+        "lines": lines,
         "memory": memory,
         "modules": modules,
         "loader": lambda: lacuna_loader.Loader(torch, emitter, steps).install(),
         "steps": steps_and_phases,
+        "compile": lambda: lacuna_compile.watch(emitter, compilations),
     }
     emitter.knob(b"torch.version", str(getattr(torch, "__version__", "?")).encode())
     with lacuna_cost.OwnCost(torch, emitter):
@@ -92,11 +103,15 @@ def install(torch, emitter, parts=PARTS, steps=None):
 
 
 def wanted_parts(text):
+    """Of "steps,loader": these. Of "+lines": all that are recorded anyway, and these."""
     words = [word.strip() for word in text.split(",") if word.strip()]
-    unknown = [word for word in words if word not in PARTS]
+    names = {word.removeprefix("+") for word in words}
+    unknown = sorted(names.difference(PARTS, MORE))
     if unknown:
-        print(f"lacuna: LACUNA_TORCH does not know {', '.join(unknown)}. Known: {', '.join(PARTS)}.", file=sys.stderr)
-    return tuple(part for part in PARTS if part in words) if words else PARTS
+        print(f"lacuna: LACUNA_TORCH does not know {', '.join(unknown)}. Known: {', '.join(PARTS + MORE)}.", file=sys.stderr)
+    if not words or all(word.startswith("+") for word in words):
+        names.update(PARTS)
+    return tuple(part for part in PARTS + MORE if part in names) or PARTS
 
 
 def watch(torch):

@@ -86,6 +86,7 @@ std::optional<Layout> parseLayout(std::string_view announcement) {
   layout.pid = static_cast<std::uint32_t>(numbers.take("pid", INT32_MAX));
   layout.pidNamespace = numbers.find("namespace").value_or(0);
   layout.isHelper = numbers.find("helper").value_or(0) != 0;
+  layout.drawsBar = numbers.find("bar").value_or(0) != 0;
   layout.interpreter = numbers.take("interpreter");
   layout.codeType = numbers.take("code_type");
   layout.thread.threads = numbers.offset("threads");

@@ -26,6 +26,7 @@ struct Layout {
   std::uint32_t pid = 0;
   std::uint64_t pidNamespace = 0;
   bool isHelper = false;          ///< it prepares what another process waits for
+  bool drawsBar = false;          ///< it draws a progress bar on the terminal
   std::uint64_t interpreter = 0;  ///< address of the main interpreter's state
   std::uint64_t codeType = 0;     ///< address of the type of code objects
   std::uint64_t frameType = 0;    ///< of frames that are objects (up to 3.10); 0 for later ones

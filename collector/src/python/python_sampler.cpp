@@ -151,6 +151,7 @@ void PythonSampler::rest(std::int64_t ns) {
 
 void PythonSampler::findNew() {
   for (const Announcements::Found& found : announcements_.take()) {
+    if (found.layout.drawsBar) seesBar_ = true;
     // It runs another program now.
     for (auto& process : processes_) {
       if (process->target->pid() != found.pid) continue;

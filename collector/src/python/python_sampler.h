@@ -39,6 +39,8 @@ class PythonSampler {
   void finish();
   /// Sentences for the user about all that could not be read.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  /// A program has announced that it draws a progress bar. Any thread may ask.
+  [[nodiscard]] bool seesBar() const { return seesBar_; }
 
  private:
   /// A thread between two looks.
@@ -94,6 +96,7 @@ class PythonSampler {
   std::uint64_t rounds_ = 0, samples_ = 0, torn_ = 0;
   std::uint64_t random_ = 0x9e3779b97f4a7c15u;
   bool refused_ = false;
+  std::atomic<bool> seesBar_{false};
   std::vector<std::string> notes_;
   std::atomic<bool> stopping_{false};
   int stopFd_ = -1;  ///< readable when it is time to stop

@@ -58,6 +58,8 @@ class Watcher {
   [[nodiscard]] std::uint32_t processes() const { return tree_.seen(); }
   /// Where they come from, in words; empty when none are wanted.
   [[nodiscard]] const std::string& source() const { return source_; }
+  /// A Python program draws a progress bar on the terminal.
+  [[nodiscard]] bool seesBar() const { return python_ && python_->seesBar(); }
 
  private:
   void startKernel(pid_t pid);

@@ -9,8 +9,9 @@
 
 namespace lacuna::collector {
 
-/// The one line that `lacuna run` keeps up to date on standard error while it records. Silent where
-/// that is no terminal.
+/// The one line that `lacuna run` keeps up to date on standard error while it records. It has the
+/// terminal's last row to itself: the program's output scrolls above it. Silent where that is no
+/// terminal, or a small one.
 class LiveLine {
  public:
   explicit LiveLine(bool wanted);
@@ -18,12 +19,18 @@ class LiveLine {
   void show(std::int64_t elapsedNs, const prof::DrainStats& stats, const char* state);
   /// The same for a flight recorder.
   void show(std::int64_t elapsedNs, std::size_t dumps, const char* state);
+  /// Gives the row back, until the next show().
   void clear();
+  /// Gives it back for good: the program draws such lines itself.
+  void hide();
 
  private:
-  void put(std::string line);
+  static constexpr unsigned kFewestRows = 4;
+  void put(const std::string& line);
+  std::string setApart(unsigned rows);
+  [[nodiscard]] std::string withoutLine() const;
   bool active_;
-  bool shown_ = false;
+  unsigned rows_ = 0;  ///< of the terminal while the last one is ours
 };
 
 }  // namespace lacuna::collector

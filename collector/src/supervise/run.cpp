@@ -262,7 +262,10 @@ class Supervisor {
       const auto reaped = reap(child_);
       for (const auto& [pid, exit] : reaped.ended) ended(pid, exit);
       // As a shell expects of a job: when the program is stopped, so are we.
-      if (reaped.stopped && running_) signals_.disregard(stopAlong(child_));
+      if (reaped.stopped && running_) {
+        live_.clear();
+        signals_.disregard(stopAlong(child_));
+      }
       handleSignals(seen);
       onTime();
       over = !running_ && (reaped.childless || !options_.waitForAll || interrupted_);
@@ -310,6 +313,7 @@ class Supervisor {
     if (captures_) captures_->check();
     if (elapsed - shownNs_ >= 500000000) {
       shownNs_ = elapsed;
+      if (watcher_ && watcher_->seesBar()) live_.hide();
       flight_ ? live_.show(elapsed, flight_->dumpCount(), stateWord(control))
               : live_.show(elapsed, drainer_->stats(), stateWord(control));
     }

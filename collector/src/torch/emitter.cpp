@@ -18,51 +18,11 @@
 #include <string_view>
 #include <thread>
 
-#include "core/runtime_payloads.h"
 #include "torch/collective_calls.h"
+#include "torch/schemas.h"
 
 namespace lacuna::collector::torch {
 namespace {
-
-// The other payloads of the schema that PyTorch can fill; the mapper takes fields by name.
-struct StepPayload {
-  std::uint64_t index, samples;
-};
-struct LoaderPayload {
-  std::uint64_t batch, bytes;
-  std::uint32_t loader;
-  std::int32_t worker;
-};
-struct HelloPayload {
-  std::uint32_t version, pid;
-};
-struct QueuePayload {
-  StringHandle name;
-  std::uint64_t memoryBytes;
-  std::uint32_t queue, device, deviceKind, thread, cores, reserved;
-};
-struct KnobPayload {
-  StringHandle name, value;
-};
-
-template <class Payload>
-constexpr std::uint64_t kSchemaId = 0;
-template <>
-constexpr std::uint64_t kSchemaId<OperatorPayload> = 0x1000001;
-template <>
-constexpr std::uint64_t kSchemaId<ExecutionPayload> = 0x1000002;
-template <>
-constexpr std::uint64_t kSchemaId<MemoryPayload> = 0x1000003;
-template <>
-constexpr std::uint64_t kSchemaId<StepPayload> = 0x1000004;
-template <>
-constexpr std::uint64_t kSchemaId<LoaderPayload> = 0x1000005;
-template <>
-constexpr std::uint64_t kSchemaId<HelloPayload> = 0x1000007;
-template <>
-constexpr std::uint64_t kSchemaId<QueuePayload> = 0x1000008;
-template <>
-constexpr std::uint64_t kSchemaId<KnobPayload> = 0x1000009;
 
 constexpr std::uint64_t kLoaderDepthId = 0x1000100;
 constexpr std::uint32_t kCpuDevice = 1;
@@ -70,87 +30,6 @@ constexpr std::uint32_t kSchemaVersion = 1;
 
 nvtxDomainHandle_t gDomain = nullptr;
 std::atomic<bool> gQuiet{false};
-
-struct Field {
-  const char* name;
-  std::uint64_t type;
-  std::size_t offset;
-};
-
-template <class Payload, std::size_t Count>
-void registerSchema(const char* name, const Field (&fields)[Count]) {
-  nvtxPayloadSchemaEntry_t entries[Count] = {};
-  for (std::size_t i = 0; i < Count; ++i) {
-    entries[i].type = fields[i].type;
-    entries[i].name = fields[i].name;
-    entries[i].offset = fields[i].offset;
-  }
-  nvtxPayloadSchemaAttr_t attributes{};
-  attributes.fieldMask =
-      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
-      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
-  attributes.name = name;
-  attributes.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
-  attributes.entries = entries;
-  attributes.numEntries = Count;
-  attributes.payloadStaticSize = sizeof(Payload);
-  attributes.schemaId = kSchemaId<Payload>;
-  nvtxPayloadSchemaRegister(gDomain, &attributes);
-}
-
-#define LACUNA_FIELD(Payload, field, TYPE) \
-  { #field, NVTX_PAYLOAD_ENTRY_TYPE_##TYPE, offsetof(Payload, field) }
-
-void registerEventSchemas() {
-  registerSchema<OperatorPayload>(
-      "lacuna.rt.operator", {LACUNA_FIELD(OperatorPayload, correlation, UINT64),
-                             LACUNA_FIELD(OperatorPayload, sequence, UINT64),
-                             LACUNA_FIELD(OperatorPayload, shapes, NVTX_REGISTERED_STRING_HANDLE),
-                             LACUNA_FIELD(OperatorPayload, module, NVTX_REGISTERED_STRING_HANDLE),
-                             LACUNA_FIELD(OperatorPayload, queue, UINT32),
-                             LACUNA_FIELD(OperatorPayload, direction, UINT32)});
-  registerSchema<ExecutionPayload>(
-      "lacuna.rt.execution",
-      {LACUNA_FIELD(ExecutionPayload, correlation, UINT64),
-       LACUNA_FIELD(ExecutionPayload, sequence, UINT64),
-       LACUNA_FIELD(ExecutionPayload, enqueueStartNs, INT64),
-       LACUNA_FIELD(ExecutionPayload, enqueueEndNs, INT64),
-       LACUNA_FIELD(ExecutionPayload, enqueueThread, TID_UINT32),
-       LACUNA_FIELD(ExecutionPayload, queue, UINT32), LACUNA_FIELD(ExecutionPayload, kind, UINT32),
-       LACUNA_FIELD(ExecutionPayload, reserved, UINT32),
-       LACUNA_FIELD(ExecutionPayload, bytes, UINT64),
-       LACUNA_FIELD(ExecutionPayload, flops, UINT64)});
-  registerSchema<MemoryPayload>(
-      "lacuna.rt.memory",
-      {LACUNA_FIELD(MemoryPayload, address, ADDRESS), LACUNA_FIELD(MemoryPayload, bytes, UINT64),
-       LACUNA_FIELD(MemoryPayload, sequence, UINT64),
-       LACUNA_FIELD(MemoryPayload, op, NVTX_REGISTERED_STRING_HANDLE),
-       LACUNA_FIELD(MemoryPayload, tensor, NVTX_REGISTERED_STRING_HANDLE),
-       LACUNA_FIELD(MemoryPayload, queue, UINT32), LACUNA_FIELD(MemoryPayload, action, UINT8),
-       LACUNA_FIELD(MemoryPayload, role, UINT8), LACUNA_FIELD(MemoryPayload, reserved, UINT16)});
-  registerSchema<StepPayload>("lacuna.rt.step", {LACUNA_FIELD(StepPayload, index, UINT64),
-                                                 LACUNA_FIELD(StepPayload, samples, UINT64)});
-  registerSchema<LoaderPayload>(
-      "lacuna.rt.loader",
-      {LACUNA_FIELD(LoaderPayload, batch, UINT64), LACUNA_FIELD(LoaderPayload, bytes, UINT64),
-       LACUNA_FIELD(LoaderPayload, loader, UINT32), LACUNA_FIELD(LoaderPayload, worker, INT32)});
-}
-
-void registerInfoSchemas() {
-  registerSchema<HelloPayload>("lacuna.rt.hello", {LACUNA_FIELD(HelloPayload, version, UINT32),
-                                                   LACUNA_FIELD(HelloPayload, pid, PID_UINT32)});
-  registerSchema<QueuePayload>(
-      "lacuna.rt.queue",
-      {LACUNA_FIELD(QueuePayload, name, NVTX_REGISTERED_STRING_HANDLE),
-       LACUNA_FIELD(QueuePayload, memoryBytes, UINT64), LACUNA_FIELD(QueuePayload, queue, UINT32),
-       LACUNA_FIELD(QueuePayload, device, UINT32), LACUNA_FIELD(QueuePayload, deviceKind, UINT32),
-       LACUNA_FIELD(QueuePayload, thread, TID_UINT32), LACUNA_FIELD(QueuePayload, cores, UINT32),
-       LACUNA_FIELD(QueuePayload, reserved, UINT32)});
-  registerSchema<KnobPayload>("lacuna.rt.knob",
-                              {LACUNA_FIELD(KnobPayload, name, NVTX_REGISTERED_STRING_HANDLE),
-                               LACUNA_FIELD(KnobPayload, value, NVTX_REGISTERED_STRING_HANDLE)});
-}
 
 /// Texts that were sent before, with their handles. Names of operators come from PyTorch as text
 /// and are few. Names beyond the room (a program may make them up as it goes) are sent as plain
@@ -301,8 +180,7 @@ bool start() {
                                          "execution", "memory", "sync",     "info"};
   for (std::uint32_t i = 0; i < std::size(kCategories); ++i)
     nvtxDomainNameCategoryA(gDomain, i + 1, kCategories[i]);
-  registerEventSchemas();
-  registerInfoSchemas();
+  registerSchemas(gDomain);
   emitMark(Category::Info, "hello",
            HelloPayload{kSchemaVersion, static_cast<std::uint32_t>(getpid())});
   return true;
@@ -336,7 +214,7 @@ std::uint32_t announceCollectiveQueue() {
 Is kindOf(const char* name) {
   constexpr std::string_view kNamespace = "aten::";
   std::string_view text(name);
-  if (!text.starts_with(kNamespace)) return Is::Operator;
+  if (!text.starts_with(kNamespace)) return holdsCompiledCode(text) ? Is::Other : Is::Operator;
   text.remove_prefix(kNamespace.size());
   return text.starts_with("empty") || text.starts_with("new_empty") || text == "resize_"
              ? Is::Room
@@ -355,6 +233,12 @@ nvtxStringHandle_t innermostOperator() {
 }
 
 }  // namespace
+
+bool holdsCompiledCode(std::string_view name) {
+  if (name.starts_with(kEvaluates)) name.remove_prefix(kEvaluates.size());
+  return name.starts_with("Torch-Compiled Region") || name.starts_with("CompiledFunction") ||
+         name.starts_with("TorchDynamo ") || name.starts_with("## Call CompiledFxGraph");
+}
 
 bool listening() {
   static const bool on = start();
@@ -449,6 +333,16 @@ unsigned operatorsOpen() {
 
 void knob(const char* name, const char* value) {
   if (listening()) emitMark(Category::Info, "knob", KnobPayload{text(name), text(value)});
+}
+
+void remark(const char* name, const char* text) {
+  if (!listening()) return;
+  Event event(Category::Info, name);
+  event.data = {NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, std::strlen(text) + 1, text};
+  event.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+  event.reserved0 = 1;
+  event.payload.ullValue = reinterpret_cast<std::uintptr_t>(&event.data);
+  nvtxDomainMarkEx(gDomain, &event);
 }
 
 void loaderDepth(std::uint32_t loader, std::int64_t ready) {

@@ -5,6 +5,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include <cstdint>
+#include <string_view>
 
 /// Sends what PyTorch does over NVTX, in the schema of docs/nvtx-schema.md. Any thread may call
 /// every function. With no tool attached a call costs a branch. A thread's ranges nest: closing a
@@ -59,6 +60,13 @@ void noteCollectiveCall(const char* name, std::uint64_t correlation);
 /// a kind that nothing executes by its name. Without such a call it is a range like any other.
 int openCollective(const char* name, const void* owner);
 
+/// The engine calls the backward of an operator in a function of this name, followed by the
+/// backward's.
+inline constexpr std::string_view kEvaluates = "autograd::engine::evaluate_function: ";
+/// Where torch.compile checks and calls what it compiled. The operators and kernels inside do the
+/// work. The rest is work of the host, and may be seconds: the compiler runs inside, too.
+bool holdsCompiledCode(std::string_view operatorName);
+
 /// Closes every range of this thread above `level`.
 void closeTo(int level);
 /// Closes the ranges of `owner` and what is inside them; nothing when it has none open on this
@@ -71,6 +79,8 @@ void rehearse(bool on);
 unsigned operatorsOpen();
 
 void knob(const char* name, const char* value);
+/// A moment with a text.
+void remark(const char* name, const char* text);
 void loaderDepth(std::uint32_t loader, std::int64_t ready);
 void nameThread(const char* name);
 /// Announces queue 0: the CPU, where operators of a CPU-only build run.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "torch/call_lines.h"
 #include "torch/emitter.h"
+#include "torch/kernel_calls.h"
 #include "torch/memory.h"
 #include "torch/module_calls.h"
 #include "torch/observer.h"
@@ -67,10 +69,37 @@ LACUNA_ENTRY_POINT void lacunaTorchCloseStep(int level) {
   closeTo(level);
   noteStep(false);
 }
+/// The places in the order of FramePlaces.
+LACUNA_ENTRY_POINT int lacunaTorchCallLines(const std::int64_t* places, const char* pytorch,
+                                            const char* library) {
+  const auto offset = [&](int which) { return static_cast<std::uint32_t>(places[which]); };
+  const auto maybe = [&](int which) { return static_cast<std::int32_t>(places[which]); };
+  const FramePlaces found{.frame = offset(0),
+                          .viaFrame = maybe(1),
+                          .back = offset(2),
+                          .code = offset(3),
+                          .instruction = offset(4),
+                          .numberScale = offset(5),
+                          .owner = maybe(6),
+                          .bytecode = offset(7)};
+  return findCallLines(found, {pytorch, library}) ? 1 : 0;
+}
+/// Null where Python cannot be reached.
+LACUNA_ENTRY_POINT Object* lacunaTorchWatchedKernel(Object* function, const char* name,
+                                                    const char* origin) {
+  return watchedKernel(function, name, origin);
+}
+LACUNA_ENTRY_POINT void lacunaTorchPassOver(int on) {
+  passOver(on != 0);
+}
+LACUNA_ENTRY_POINT void lacunaTorchRemark(const char* name, const char* words) {
+  remark(name, words);
+}
 /// Operators, modules and allocations: from the begin of a plain step to its end they are not
 /// recorded.
 LACUNA_ENTRY_POINT void lacunaTorchDetail(int on) {
   observeDetail(on != 0);
+  recordKernels(on != 0);
   recordModules(on != 0);
   recordAllocations(on != 0);
 }

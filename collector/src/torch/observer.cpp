@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "torch/call_lines.h"
 #include "torch/emitter.h"
 #include "torch/inputs.h"
 
@@ -45,6 +46,7 @@ struct Cut {
 constexpr std::uint32_t kFunctionScope = 0;
 constexpr std::uint32_t kBackwardScope = 1;
 constexpr std::size_t kShapesRoom = 256;
+constexpr std::size_t kDetailsRoom = kShapesRoom + 128;
 constexpr std::size_t kWindow =
     384;  // bytes of a RecordFunction that are searched for the sequence number
 
@@ -119,10 +121,6 @@ bool onMainThread() {
   return main && !isForked.load(std::memory_order_relaxed);
 }
 
-/// The engine calls the backward of an operator in a function of this name, followed by the
-/// backward's.
-constexpr std::string_view kEvaluates = "autograd::engine::evaluate_function: ";
-
 std::uint64_t nextCorrelation() {
   static std::atomic<std::uint64_t> correlations{0};
   return correlations.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -132,31 +130,57 @@ bool startsWith(const char* name, std::string_view prefix) {
   return std::strncmp(name, prefix.data(), prefix.size()) == 0;
 }
 
-Started startOperator(const RecordFunction& function) {
-  if (trial.load(std::memory_order_relaxed) != Trial::None) conductTrial(function);
-  if (!listening()) return nullptr;
-  const auto sequence = sequenceOf(function);
-  const char* name = nameOf(&function);
-  const auto direction = sequence != 0 ? Direction::Forward : Direction::None;
-  char text[kShapesRoom];
-  const bool described = describesInputs.load(std::memory_order_relaxed) &&
-                         inputs.describe(&function, text, sizeof text) > 0;
-  OperatorNote note{
-      .sequence = sequence, .direction = direction, .shapes = described ? text : nullptr};
+/// The compiler tries operators on tensors without memory, which compute nothing.
+thread_local bool tCompiles = false;
+
+/// On a CPU the outermost operator of the main thread is its own execution.
+void openExecuting(const char* name, OperatorNote note, const void* owner) {
+  if (!queueAnnounced.load(std::memory_order_relaxed)) {
+    queueAnnounced.store(true, std::memory_order_relaxed);
+    announceCpuQueue();
+  }
+  note.correlation = nextCorrelation();
+  openOperator(name, note, owner);
+  openExecution(startsWith(name, kEvaluates) ? name + kEvaluates.size() : name, note.correlation,
+                owner);
+}
+
+void openWithExecution(const char* name, const OperatorNote& note, const void* owner) {
   const bool executes = executions.load(std::memory_order_relaxed);
   if (executes && startsWith(name, "c10d::")) noteCollectiveCall(name, nextCorrelation());
-  if (executes && operatorsOpen() == 0 && onMainThread()) {
-    if (!queueAnnounced.load(std::memory_order_relaxed)) {
-      queueAnnounced.store(true, std::memory_order_relaxed);
-      announceCpuQueue();
-    }
-    note.correlation = nextCorrelation();
-    openOperator(name, note, &function);
-    openExecution(startsWith(name, kEvaluates) ? name + kEvaluates.size() : name, note.correlation,
-                  &function);
+  if (executes && operatorsOpen() == 0 && onMainThread() && !holdsCompiledCode(name)) {
+    openExecuting(name, note, owner);
   } else {
-    openOperator(name, note, &function);
+    openOperator(name, note, owner);
   }
+}
+
+/// The shapes of its inputs, and the line that called an outermost operator. False without either.
+bool writeDetails(const RecordFunction& function, char (&text)[kDetailsRoom]) {
+  std::size_t length = describesInputs.load(std::memory_order_relaxed)
+                           ? inputs.describe(&function, text, kShapesRoom)
+                           : 0;
+  const char* line = operatorsOpen() == 0 ? callLine() : nullptr;
+  if (line == nullptr) return length > 0;
+  const std::string_view between = length > 0 ? " at " : "at ";
+  between.copy(text + length, between.size());
+  length += between.size();
+  std::strncpy(text + length, line, kDetailsRoom - 1 - length);
+  text[kDetailsRoom - 1] = 0;
+  return true;
+}
+
+Started startOperator(const RecordFunction& function) {
+  if (trial.load(std::memory_order_relaxed) != Trial::None) conductTrial(function);
+  if (tCompiles || !listening()) return nullptr;
+  const auto sequence = sequenceOf(function);
+  const auto direction = sequence != 0 ? Direction::Forward : Direction::None;
+  char text[kDetailsRoom];
+  const bool described = writeDetails(function, text);
+  openWithExecution(
+      nameOf(&function),
+      {.sequence = sequence, .direction = direction, .shapes = described ? text : nullptr},
+      &function);
   return nullptr;
 }
 
@@ -257,6 +281,14 @@ void observeDetail(bool on) {
   for (Watch& watch : watches) {
     if (isDetail(watch)) on ? add(watch) : remove(watch);
   }
+}
+
+void openCall(const char* name, const char* origin, const void* owner) {
+  openWithExecution(name, {.shapes = origin}, owner);
+}
+
+void passOver(bool on) {
+  tCompiles = on;
 }
 
 void emitExecutions(bool on) {

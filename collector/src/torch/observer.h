@@ -30,6 +30,12 @@ bool stopObserving();
 /// the program opens itself are observed all the time.
 void observeDetail(bool on);
 
+/// An operator that PyTorch does not report, up to closeOwner(owner). `origin` goes in the place of
+/// the shapes of its inputs.
+void openCall(const char* name, const char* origin, const void* owner);
+/// While it is on, operators of this thread are not reported.
+void passOver(bool on);
+
 /// From now on reports the outermost operators of the main thread as executions of the CPU device
 /// too, or no longer.
 void emitExecutions(bool on);

@@ -35,7 +35,10 @@ struct PythonApi {
   int (*setTupleItem)(Object* tuple, std::ptrdiff_t at, Object* item);  ///< takes over the item
   Object* (*newMethod)(Object* type,
                        const MethodDefinition* definition);  ///< kept by the caller, for good
+  Object* (*newFunction)(const MethodDefinition* definition, Object* self,
+                         Object* module);  ///< the definition is kept by the caller, for good
   Object* (*intOf)(void* pointer);
+  void* (*pointerOf)(Object* number);
   Object* (*lastingText)(const char* text);
   Object* (*attribute)(Object* of, Object* name);
   int (*isTrue)(Object*);  ///< -1 for an error
@@ -43,6 +46,12 @@ struct PythonApi {
   void (*clearError)();
   void (*reportError)(Object* where);  ///< prints it, and clears it
   Object** attributeError;
+  int (*lock)();  ///< Python's global lock; the result is for unlock()
+  void (*unlock)(int state);
+  const void* (*threadState)();  ///< of this thread; null where it runs no Python. Needs no lock.
+  const char* (*words)(Object* text);
+  int (*lineOf)(Object* code, int instruction);
+  int (*isFinalizing)();  ///< null in versions that do not have it
 };
 
 /// Null where the process has no Python, or hides it from its libraries.

@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks for training libraries, each in a module of its own, which imports its library:
+"""For training libraries: callbacks, each in a module of its own, which imports its library:
 
     from lacuna.integrations.transformers import LacunaCallback
     from lacuna.integrations.lightning import LacunaCallback, LacunaProfiler
+
+and LacunaPlugin of lacuna.integrations.ray, which Ray imports.
 """

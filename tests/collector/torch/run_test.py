@@ -559,6 +559,21 @@ class TorchRun(unittest.TestCase):
         self.assertEqual(found[-2:], [("aten::add", "f32[2,3,4] f32[2,3,4]"), ("aten::cat", "{f32[2,3,4] f64[5]}")])
         self.assertEqual(len(found), 2, "the trials, which ran before inputs were found, have none")
 
+    def test_outermost_operators_have_the_line_that_called_them_where_that_is_wanted(self):
+        program = os.path.join(self.folder.name, "program.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write("import threading, torch\nx = torch.zeros((2, 3))\ndef adds():\n    torch.add(x, x)\n"
+                       "with torch.operator('outer'):\n    torch.add(x, x)\n"
+                       "for _ in range(50):\n    adds(); torch.neg(x)\n"
+                       "thread = threading.Thread(target=adds)\nthread.start()\nthread.join()\n")
+        sql = ("select name, text, count(*) from range where category = 'operator' and text like '%program.py%' "
+               "group by name, text order by name, text")
+        self.record(program, LACUNA_TORCH="+lines")
+        self.assertEqual(self.query(sql), [("aten::add", "f32[2,3] f32[2,3] at program.py:4", 51),
+                                           ("aten::neg", "at program.py:8", 50), ("outer", "at program.py:5", 1)])
+        self.record(program)
+        self.assertEqual(self.query(sql), [])
+
     def test_a_pytorch_that_keeps_inputs_elsewhere_costs_the_shapes_only(self):
         done = self.train(0, "fork", FAKE_WITHOUT="cat")
         self.assertIn("PyTorch's shapes are not recorded", done.stderr)

@@ -36,6 +36,7 @@
   FINDING(TooManyThreads)        \
   FINDING(CheckpointStall)       \
   FINDING(GarbageCollection)     \
+  FINDING(Recompilation)         \
   FINDING(HostWork)              \
   FINDING(LateStarts)            \
   FINDING(SlowSteps)             \

@@ -123,10 +123,13 @@ inline constexpr std::array<std::string_view, 2> kLoaderChanges{"start", "stop"}
 /// Phases by name. A program may have others.
 inline constexpr std::string_view kLoadPhase = "load", kEvaluation = "evaluation",
                                   kCheckpoint = "checkpoint", kCheckpointSync = "checkpoint sync",
-                                  kGarbageCollection = "garbage collection";
+                                  kGarbageCollection = "garbage collection",
+                                  kCompilePhase = "compile";
+/// A mark for each time that code is compiled again, with the reason as its text.
+inline constexpr std::string_view kRecompilationMark = "recompilation";
 /// Training stops for these, and each has a finding of its own.
-inline constexpr std::array<std::string_view, 3> kStallPhases{kCheckpoint, kCheckpointSync,
-                                                              kGarbageCollection};
+inline constexpr std::array<std::string_view, 4> kStallPhases{kCheckpoint, kCheckpointSync,
+                                                              kGarbageCollection, kCompilePhase};
 
 /// As NameClasses, by text; the tables are in docs/analyses/names.md.
 Activity classifyRange(std::string_view domain, std::string_view category, std::string_view name);
