@@ -27,7 +27,8 @@ gpu_check = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu
 loader.exec_module(gpu_check)
 
 EXPECTED = {"axpy": 6, "axpy_in_graph": 4, "spin": 2, "h2d_copies": 3, "h2d_bytes": 300, "d2h_copies": 1, "d2h_bytes": 50,
-        "memsets": 2, "memset_bytes": 20, "graph_launches": 2, "streams": 2, "launch_seconds": 0.1}
+        "memsets": 2, "memset_bytes": 20, "graph_launches": 2, "graph_nodes": 2, "streams": 2, "begin_ns": 0, "end_ns": 20000,
+        "graph_ns": 7000, "graph_end_ns": 11000, "capture_ended": 0, "nodes": 5, "kernels": 6, "children_failed": 0}
 
 
 class Session(gpu_check.Session):
@@ -38,34 +39,66 @@ class Session(gpu_check.Session):
         self.gpu_missing = None
         self.tables = sqlite3.connect(":memory:")
         run = self.tables.execute
-        run("create table kernel (name, startNs, durNs, correlation, graphId, queue)")
+        run("create table kernel (name, startNs, durNs, correlation, graphId, queue, graphNodeId)")
+        run("create table graph_node (id, original, timeNs)")
+        run("insert into graph_node values (1, 0, 7500), (2, 0, 7600), (3, 1, 7700), (4, 2, 7800)")
+        run("create table report_graph_replays (replays, under_recorded)")
+        run("insert into report_graph_replays values (2, 0)")
         run("create table memcpy (copyKind, bytes, correlation)")
         run("create table memset (bytes, correlation)")
-        run("create table api_call (name, startNs, correlation)")
+        run("create table api_call (name, startNs, correlation, thread)")
         run('create table "drop" (count)')
         run("create table counter_track (id, device, name)")
         run("create table counter_sample (track, value)")
-        run("create table log (text)")
+        run("create table log (text, source)")
         for number, (name, value) in enumerate((("board power", 300), ("device memory in use", 5e9), ("SM active", 80),
                                                 ("GPU active", 99), ("memory read", 1e9))):
             run("insert into counter_track values (?, 1, ?)", (number, name))
             run("insert into counter_sample values (?, ?)", (number, value))
         for i in range(12):
             name = "axpy(float*, float const*, float, int)" if i < 10 else "spin(long long)"
-            run("insert into kernel values (?, ?, 10, ?, ?, ?)", (name, 1000 * i + 500, i + 1, 7 if 6 <= i < 10 else 0, i % 2))
-            run("insert into api_call values ('cudaLaunchKernel', ?, ?)", (1000 * i, i + 1))
+            graph, node = (7, 3 + i % 2) if 6 <= i < 10 else (0, 0)
+            run("insert into kernel values (?, ?, 10, ?, ?, ?, ?)", (name, 1000 * i + 500, i + 1, graph, i % 2, node))
+            run("insert into api_call values ('cudaLaunchKernel', ?, ?, 1)", (1000 * i, i + 1))
         for kind, size, correlation in ((1, 100, 20), (1, 100, 21), (1, 100, 22), (2, 50, 23)):
             run("insert into memcpy values (?, ?, ?)", (kind, size, correlation))
         for correlation in (24, 25):
             run("insert into memset values (10, ?)", (correlation,))
         for correlation in range(20, 26):
-            run("insert into api_call values ('cudaMemcpyAsync', 0, ?)", (correlation,))
+            run("insert into api_call values ('cudaMemcpyAsync', 0, ?, 1)", (correlation,))
 
-    def record(self, name, words, options=(), **variables):
-        return name, json.dumps(EXPECTED)
+        self.defects = {}  # SQL by trace: what a faulty recorder makes of it alone
+        self.printed = {}  # by trace: what a program that it disturbs prints
+        self.own = {}
+
+    def run(self, command, **how):
+        return subprocess.CompletedProcess(command, 0, json.dumps(self.output(command)), "")
+
+    @staticmethod
+    def output(words):
+        names = {"capturing": ("capture_ended", "nodes"), "forks": ("kernels", "children_failed")}
+        return {key: EXPECTED[key] for key in names.get(words[1], EXPECTED)}
+
+    # What each of these modes leaves of the tables.
+    MODES = {"kernels": ("delete from api_call",), "off": ("delete from kernel", "delete from api_call"),
+             "graphs": ("delete from kernel where graphId != 0 and rowid not in (select max(rowid) from kernel where graphId != 0 "
+                        "group by graphNodeId)",)}
+
+    def record(self, name, words, options=(), expected_log=None, **variables):
+        tables = sqlite3.connect(":memory:")
+        self.tables.commit()
+        self.tables.backup(tables)
+        changes = self.MODES.get(options[1], ()) if options and options[0] == "--cuda" else ()
+        if words[1:2] == ["forks"]:
+            changes = ("delete from kernel where graphId != 0 or name like 'spin(%'", "update kernel set name = 'nothing()'")
+        for change in (*changes, *self.defects.get(name, ())):
+            tables.execute(change)
+        self.own[name] = tables
+        self.take_log(name, expected_log)
+        return name, json.dumps(self.printed.get(name, self.output(words)))
 
     def query(self, trace, sql):
-        return self.tables.execute(sql).fetchall()
+        return self.own.get(trace, self.tables).execute(sql).fetchall()
 
 
 class Checks(unittest.TestCase):
@@ -82,6 +115,61 @@ class Checks(unittest.TestCase):
         self.assertEqual(self.failures(gpu_check.check_correlation), [])
         self.assertEqual(self.failures(gpu_check.check_counters), [])
         self.assertEqual(self.failures(gpu_check.check_hardware_counters), [])
+
+    # Each defect, planted in the trace that a check records, and the check that fails of it.
+    DEFECTS = {
+        "a kernel is lost": ("kernels", "known.lcn", "delete from kernel where correlation = 11"),
+        "work has no call": ("correlation", "correlated.lcn", "delete from api_call where correlation = 20"),
+        "calls are recorded with --cuda kernels": ("modes", "mode-kernels.lcn", "insert into api_call values ('cudaFree', 1, 99, 1)"),
+        "device work is lost with --cuda kernels": ("modes", "mode-kernels.lcn", "delete from kernel where correlation = 2"),
+        "nodes are recorded with --cuda graphs": ("modes", "mode-graphs.lcn", "insert into kernel values ('axpy(int)', 1, 1, 1, 7, 1, 3)"),
+        "CUDA is recorded with --cuda off": ("modes", "mode-off.lcn", "insert into kernel values ('axpy(int)', 1, 1, 1, 0, 1, 0)"),
+        "stamps are of another clock": ("clock", "clock.lcn", "update kernel set startNs = startNs + 50000"),
+        "stamps are of an earlier clock": ("clock", "clock.lcn", "update kernel set startNs = startNs - 50000"),
+        "the clock was set": ("clock", "clock.lcn", "insert into log values ('the clock of CUPTI''s stamps was set 1 times', 'other')"),
+        "a later kind ends its buffer": ("later_kinds", "later-kinds.lcn",
+                                         "insert into log values ('1 CUPTI buffers ended within a record or held …', 'other')"),
+        "a later kind costs a kernel": ("later_kinds", "later-kinds.lcn", "delete from kernel where correlation = 5"),
+        "a launch has two rows": ("calls", "calls.lcn", "insert into api_call values ('cuLaunchKernel', 1, 1, 1)"),
+        "threads are numbered otherwise": ("calls", "calls.lcn", "update api_call set thread = 0 where correlation = 1"),
+        "nodes of graphs are not noted": ("graphs", "graph-nodes.lcn", "delete from graph_node"),
+        "nodes are noted when they are replayed": ("graphs", "graph-nodes.lcn", "update graph_node set timeNs = timeNs + 100000"),
+        "a replay lacks a node": ("graphs", "graph-nodes.lcn", "update report_graph_replays set under_recorded = 1"),
+        "a fork costs a kernel": ("forks", "forks.lcn", "delete from kernel where correlation = 1"),
+        "something is not recorded": ("log", "calls.lcn", "insert into log values ('CUPTI refused to record 3 calls of CUDA', 'lacuna')"),
+        "power is missing": ("counters", "counters.lcn", "delete from counter_track where name = 'board power'"),
+        "counters are impossible": ("hardware_counters", "hardware-counters.lcn", "update counter_sample set value = 300 where track = 2"),
+    }
+    DISTURBED = {"a capture is broken": ("capturing", "capturing.lcn", {"capture_ended": 901, "nodes": 0}),
+                 "a child hangs": ("forks", "forks.lcn", {"kernels": 6, "children_failed": 1})}
+    ON_TABLES = ("kernels", "modes", "correlation", "clock", "later_kinds", "calls", "graphs", "capturing", "forks", "counters",
+                 "hardware_counters", "log")
+
+    def failed_checks(self, session):
+        with contextlib.redirect_stdout(io.StringIO()):
+            for name in self.ON_TABLES:
+                gpu_check.run_one(session, name, gpu_check.CHECKS[name])
+        return {outcome["check"] for outcome in session.outcomes if outcome["result"] != "holds"}
+
+    def test_all_checks_pass_without_a_defect(self):
+        self.assertEqual(self.failed_checks(Session()), set())
+
+    def test_each_defect_makes_its_own_check_fail_and_no_other(self):
+        for name, (check, trace, change) in self.DEFECTS.items():
+            with self.subTest(name):
+                session = Session()
+                session.defects[trace] = [change]
+                self.assertEqual(self.failed_checks(session), {check})
+        for name, (check, trace, printed) in self.DISTURBED.items():
+            with self.subTest(name):
+                session = Session()
+                session.printed[trace] = printed
+                self.assertEqual(self.failed_checks(session), {check})
+
+    def test_each_check_on_a_gpu_has_a_defect_that_it_notices(self):
+        planted = {check for check, *_ in (*self.DEFECTS.values(), *self.DISTURBED.values())}
+        elsewhere = {"programs", "host_recording", "doctor", "golden", "kill", "capture", "torch", "overhead"}  # without tables
+        self.assertEqual(planted | elsewhere, set(gpu_check.CHECKS))
 
     def test_a_lost_kernel_is_noticed(self):
         self.assertEqual(self.failures(gpu_check.check_kernels, "delete from kernel where correlation = 11"), ["kernels by name"])
@@ -115,7 +203,7 @@ class Checks(unittest.TestCase):
 
     def test_refused_hardware_counters_need_a_remedy(self):
         gone = "delete from counter_track where id >= 2"
-        printed = "insert into log values ('no GPU hardware counters: refused. Remedy: ask for them')"
+        printed = "insert into log values ('no GPU hardware counters: refused. Remedy: ask for them', '')"
         self.assertEqual(self.failures(gpu_check.check_hardware_counters, gone, printed), [])
         self.assertEqual(self.failures(gpu_check.check_hardware_counters, gone, printed.replace("Remedy", "Well")), ["hardware counters"])
 
@@ -133,16 +221,14 @@ class Overhead(unittest.TestCase):
         for table in ("sync", "allocation", "range"):
             tables(f"create table {table} (name, startNs, durNs)")
             tables(f"insert into {table} values ('nothing', 0, 0)")
-        tables("insert into kernel values ('nothing()', 0, 0, 0, 0, 0), ('nothing()', 0, 0, 0, 9, 0)")
-        tables("insert into api_call values ('cudaEventRecord', 0, 0), ('cuEventRecord', 0, 0)")
+        tables("insert into kernel values ('nothing()', 0, 0, 0, 0, 0, 0), ('nothing()', 0, 0, 0, 9, 0, 0)")
+        tables("insert into api_call values ('cudaEventRecord', 0, 0, 1), ('cuEventRecord', 0, 0, 1)")
         for change in changes:
             tables(change)
         printed = {"ns": {kind: 100.0 + 10 * i for i, kind in enumerate(kinds)}, "count": {kind: 1 for kind in kinds}}
         slower = {**printed, "ns": {kind: ns + 7 for kind, ns in printed["ns"].items()}}
         session.record = lambda name, words, options=(), **variables: (name, json.dumps(slower))
-        run = gpu_check.run
-        gpu_check.run = lambda command, **how: subprocess.CompletedProcess(command, 0, json.dumps(printed))
-        self.addCleanup(setattr, gpu_check, "run", run)
+        session.run = lambda command, **how: subprocess.CompletedProcess(command, 0, json.dumps(printed))
         with contextlib.redirect_stdout(io.StringIO()):
             gpu_check.check_overhead(session)
         return session.outcomes
@@ -380,7 +466,8 @@ class Host(unittest.TestCase):
             (folder / "lib").symlink_to(pathlib.Path(LACUNA).parents[1] / "lib")
             done = subprocess.run([sys.executable, SCRIPT, "--run", folder], capture_output=True, text=True, timeout=100)
             self.assertEqual(done.returncode, gpu_check.NO_GPU, done.stdout + done.stderr)
-            self.assertIn("not run: capture, correlation, counters, golden, graph_mode, hardware_counters, kernels, kill, overhead, torch", done.stdout)
+            self.assertIn("not run: calls, capture, capturing, clock, correlation, counters, forks, golden, graphs, hardware_counters, kernels, kill, later_kinds, log, "
+                          "modes, overhead, torch", done.stdout)
             summary = json.loads((folder / "results" / "summary.json").read_text())
             self.assertEqual(summary["failed"], 0)
             self.assertGreaterEqual(summary["held"], 5)

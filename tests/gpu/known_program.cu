@@ -4,13 +4,15 @@
 // A CUDA program that does a stated amount of work and reports it on its standard output, as JSON:
 // what a trace of it must hold. Arguments: KERNELS [wait], where `wait` ends by sleeping, so that
 // the caller can kill it. Or `costs`: does each kind of work many times, and reports how often and
-// how many nanoseconds each took. Where it crashes, its standard error has the calls that led
-// there, as offsets into each library.
+// how many nanoseconds each took. Or `capturing`: ends while a stream is being captured, and
+// reports how the capture ended. Or `forks`: starts children by fork alone between its kernels.
+// Where it crashes, its standard error has the calls that led there, as offsets into each library.
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <execinfo.h>
 #include <nvtx3/nvToolsExt.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -189,10 +191,66 @@ int costs() {
   return 0;
 }
 
+// --- ends that a recorder must not spoil
+// -----------------------------------------------------------------------------
+
+cudaStream_t capturedStream = nullptr;
+
+/// Runs when those have ended who joined the program later, as a recorder does.
+void endCapture() {
+  cudaGraph_t recorded = nullptr;
+  std::size_t nodes = 0;
+  const cudaError_t ended = cudaStreamEndCapture(capturedStream, &recorded);
+  if (ended == cudaSuccess) CHECK(cudaGraphGetNodes(recorded, nullptr, &nodes));
+  std::printf("{\"capture_ended\": %d, \"nodes\": %zu}\n", static_cast<int>(ended), nodes);
+  std::fflush(stdout);
+}
+
+int capturing() {
+  std::atexit(&endCapture);
+  CHECK(cudaStreamCreateWithFlags(&capturedStream, cudaStreamNonBlocking));
+  spin<<<1, 1>>>(1'000'000);
+  CHECK(cudaStreamBeginCapture(capturedStream, cudaStreamCaptureModeGlobal));
+  for (int i = 0; i < kGraphNodes; ++i) nothing<<<1, 1, 0, capturedStream>>>();
+  return 0;
+}
+
+constexpr int kForks = 3;
+
+/// A child may exit at once, and may call CUDA, which refuses it.
+int forks(int kernels) {
+  int failed = 0;
+  for (int child = 0; child < kForks; ++child) {
+    for (int i = 0; i < kernels; ++i) nothing<<<1, 1>>>();
+    const pid_t forked = ::fork();
+    if (forked == 0) {
+      ::alarm(20);
+      void* memory = nullptr;
+      if (child > 0) (void)cudaMalloc(&memory, 64);
+      if (child > 1) std::exit(0);
+      ::_exit(0);
+    }
+    int status = -1;
+    ::waitpid(forked, &status, 0);
+    failed += status == 0 ? 0 : 1;
+  }
+  CHECK(cudaDeviceSynchronize());
+  std::printf("{\"kernels\": %d, \"children_failed\": %d}\n", kForks * kernels, failed);
+  return 0;
+}
+
+long long monotonicNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   printWhereItCrashes();
+  if (argc > 1 && std::strcmp(argv[1], "capturing") == 0) return capturing();
+  if (argc > 2 && std::strcmp(argv[1], "forks") == 0) return forks(std::atoi(argv[2]));
   if (argc > 1 && std::strcmp(argv[1], "costs") == 0) return costs();
   const int kernels = argc > 1 ? std::atoi(argv[1]) : 1000;
   float* x = nullptr;
@@ -208,25 +266,27 @@ int main(int argc, char** argv) {
 
   copies(x, pinned, pageable, streams[0]);
   CHECK(cudaDeviceSynchronize());
-  const auto begin = std::chrono::steady_clock::now();
+  const long long beginNs = monotonicNs();
   for (int i = 0; i < kernels; ++i)
     axpy<<<kFloats / 256, 256, 0, streams[i % 2]>>>(y, x, 1.0f, kFloats);
   CHECK(cudaDeviceSynchronize());
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const long long endNs = monotonicNs();
   for (int i = 0; i < kSpins; ++i) {
     spin<<<1, 1, 0, streams[0]>>>(100'000);
     CHECK(cudaStreamSynchronize(streams[0]));
   }
+  const long long graphNs = monotonicNs();
   graph(y, x, streams[1]);
+  const long long graphEndNs = monotonicNs();
 
   std::printf(
       "{\"axpy\": %d, \"axpy_in_graph\": %d, \"spin\": %d, \"h2d_copies\": %d, \"h2d_bytes\": %zu, "
       "\"d2h_copies\": %d, \"d2h_bytes\": %zu, \"memsets\": %d, \"memset_bytes\": %zu, "
-      "\"graph_launches\": %d, \"streams\": 2, \"launch_seconds\": %.6f}\n",
+      "\"graph_launches\": %d, \"graph_nodes\": %d, \"streams\": 2, "
+      "\"begin_ns\": %lld, \"end_ns\": %lld, \"graph_ns\": %lld, \"graph_end_ns\": %lld}\n",
       kernels, kGraphNodes * kGraphLaunches, kSpins, kPinnedCopies, kPinnedCopies * kBytes,
       kPageableCopies, kPageableCopies * kBytes, kMemsets, kMemsets * kBytes, kGraphLaunches,
-      seconds);
+      kGraphNodes, beginNs, endNs, graphNs, graphEndNs);
   std::fflush(stdout);
   if (argc > 2 && std::strcmp(argv[2], "wait") == 0) ::sleep(60);
   for (cudaStream_t stream : streams) CHECK(cudaStreamDestroy(stream));

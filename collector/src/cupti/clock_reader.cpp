@@ -16,6 +16,8 @@ constexpr int kClockReadings = 8;
 constexpr std::int64_t kGoodReadingNs = 1000;
 /// Readings that are kept: of some hours. No record comes so late that it would need older ones.
 constexpr std::size_t kMostClocks = 100'000;
+/// A reading during which the thread was kept off the processor is no better than the one before.
+constexpr std::int64_t kWorstReadingNs = 500'000;
 
 }  // namespace
 
@@ -26,7 +28,7 @@ std::optional<std::int64_t> ClockReader::stamp() const {
       std::min<std::uint64_t>(stamp, std::numeric_limits<std::int64_t>::max()));
 }
 
-void ClockReader::read(CaptureWriter* capture) {
+bool ClockReader::read(CaptureWriter* capture) {
   // The middle of two readings bounds the error by half the time between them; the thread may be
   // interrupted there.
   std::int64_t best = 0;
@@ -42,14 +44,17 @@ void ClockReader::read(CaptureWriter* capture) {
     monotonic = before + between / 2;
   }
   readAt_ = std::chrono::steady_clock::now();
-  if (best == 0) return;
+  if (best == 0) return false;
+  if (least > kWorstReadingNs && !map_.empty()) return true;
   map_.add(best, monotonic);
   map_.keepNewest(kMostClocks);
   if (capture != nullptr) capture->clock(best, monotonic);
+  return true;
 }
 
-void ClockReader::readAgain(std::chrono::nanoseconds age, CaptureWriter* capture) {
-  if (std::chrono::steady_clock::now() - readAt_ >= age) read(capture);
+bool ClockReader::readAgain(std::chrono::nanoseconds age, CaptureWriter* capture) {
+  if (std::chrono::steady_clock::now() - readAt_ < age) return true;
+  return read(capture);
 }
 
 }  // namespace lacuna::collector::cupti

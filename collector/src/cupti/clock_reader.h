@@ -21,10 +21,11 @@ class ClockReader {
   /// The time now on the clock of the records' stamps, whichever that is: cuptiGetTimestamp is
   /// documented to return it. None where CUPTI gives no time.
   [[nodiscard]] std::optional<std::int64_t> stamp() const;
-  /// Adds a reading of both clocks to the map, and to `capture` unless that is null.
-  void read(CaptureWriter* capture);
-  /// The same where the last reading is at least so old.
-  void readAgain(std::chrono::nanoseconds age, CaptureWriter* capture);
+  /// Adds a reading of both clocks to the map, and to `capture` unless that is null. False where
+  /// CUPTI gives no time.
+  bool read(CaptureWriter* capture);
+  /// The same where the last reading is at least so old; else true.
+  bool readAgain(std::chrono::nanoseconds age, CaptureWriter* capture);
   /// Empty until a reading succeeds.
   [[nodiscard]] const ClockMap& map() const { return map_; }
 

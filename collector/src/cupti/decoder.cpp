@@ -90,28 +90,12 @@ const char* overheadName(std::uint32_t kind) {
 
 }  // namespace
 
-Strides compiledStrides() {
-  Strides strides{};
-  strides[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] = sizeof(CUpti_ActivityKernel10);
-  strides[CUPTI_ACTIVITY_KIND_KERNEL] = sizeof(CUpti_ActivityKernel10);
-  strides[CUPTI_ACTIVITY_KIND_MEMCPY] = sizeof(CUpti_ActivityMemcpy6);
-  strides[CUPTI_ACTIVITY_KIND_MEMCPY2] = sizeof(CUpti_ActivityMemcpyPtoP4);
-  strides[CUPTI_ACTIVITY_KIND_MEMSET] = sizeof(CUpti_ActivityMemset4);
-  strides[CUPTI_ACTIVITY_KIND_RUNTIME] = sizeof(CUpti_ActivityAPI);
-  strides[CUPTI_ACTIVITY_KIND_DRIVER] = sizeof(CUpti_ActivityAPI);
-  strides[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION] = sizeof(CUpti_ActivitySynchronization2);
-  strides[CUPTI_ACTIVITY_KIND_OVERHEAD] = sizeof(CUpti_ActivityOverhead3);
-  strides[CUPTI_ACTIVITY_KIND_MEMORY2] = sizeof(CUpti_ActivityMemory4);
-  strides[CUPTI_ACTIVITY_KIND_MEMORY_POOL] = sizeof(CUpti_ActivityMemoryPool3);
-  strides[CUPTI_ACTIVITY_KIND_DEVICE] = sizeof(CUpti_ActivityDevice5);
-  strides[CUPTI_ACTIVITY_KIND_CONTEXT] = sizeof(CUpti_ActivityContext3);
-  strides[CUPTI_ACTIVITY_KIND_STREAM] = sizeof(CUpti_ActivityStream);
-  strides[CUPTI_ACTIVITY_KIND_GRAPH_TRACE] = sizeof(CUpti_ActivityGraphTrace2);
-  strides[CUPTI_ACTIVITY_KIND_ENVIRONMENT] = sizeof(CUpti_ActivityEnvironment);
-  return strides;
+void Decoder::decode(const void* record, std::size_t bytes) {
+  decodeOne(record, bytes);
+  releaseCalls(0);
 }
 
-void Decoder::decode(const void* record, std::size_t bytes) {
+void Decoder::decodeOne(const void* record, std::size_t bytes) {
   if (bytes < sizeof(CUpti_ActivityKind)) return;
   ++stats_.records;
   std::uint32_t kind = 0;
@@ -161,9 +145,10 @@ std::size_t Decoder::decodeBuffer(const std::byte* buffer, std::size_t bytes,
     std::memcpy(&kind, buffer + offset, sizeof kind);
     const std::size_t stride = kind < strides.size() ? strides[kind] : 0;
     if (stride == 0 || stride > bytes - offset) break;
-    decode(buffer + offset, stride);
+    decodeOne(buffer + offset, stride);
     offset += stride;
   }
+  releaseCalls(0);
   return offset;
 }
 
@@ -183,10 +168,13 @@ bool Decoder::spanOf(std::uint64_t start, std::uint64_t end, Span& span) {
   if (end == 0) {
     ++stats_.unfinished;
     span.flags = prof::kUnfinished;
-  } else if (end < start) {
+    return true;
+  }
+  const auto from = static_cast<std::int64_t>(start), to = static_cast<std::int64_t>(end);
+  span.durNs = hooks_.clock != nullptr ? hooks_.clock->length(from, to) : to - from;
+  if (span.durNs < 0) {
     ++stats_.endBeforeStart;
-  } else {
-    span.durNs = static_cast<prof::TimeNs>(end - start);
+    span.durNs = 0;
   }
   return true;
 }
@@ -343,13 +331,38 @@ void Decoder::memset(const CUpti_ActivityMemset4& record) {
 void Decoder::api(const CUpti_ActivityAPI& record, bool driver) {
   Span span;
   if (!spanOf(record.start, record.end, span)) return;
-  sink_.put(prof::ApiCall{.startNs = span.startNs,
-                          .durNs = span.durNs,
-                          .thread = thread(record.threadId),
-                          .kind = driver ? prof::ApiKind::Driver : prof::ApiKind::Runtime,
-                          .name = apiName(driver, record.cbid),
-                          .correlation = record.correlationId,
-                          .returnCode = static_cast<std::int32_t>(record.returnValue)});
+  const prof::ApiCall call{.startNs = span.startNs,
+                           .durNs = span.durNs,
+                           .thread = thread(record.threadId),
+                           .kind = driver ? prof::ApiKind::Driver : prof::ApiKind::Runtime,
+                           .name = apiName(driver, record.cbid),
+                           .correlation = record.correlationId,
+                           .returnCode = static_cast<std::int32_t>(record.returnValue)};
+  if (driver) {
+    held_.push_back(call);
+    return releaseCalls(kMostHeldCalls);
+  }
+  stats_.nestedCalls += std::erase_if(held_, [&](const prof::ApiCall& inner) {
+    return call.correlation != 0 && inner.correlation == call.correlation;
+  });
+  put(call);
+}
+
+void Decoder::releaseCalls(std::size_t most) {
+  if (held_.size() <= most) return;
+  const auto end = held_.end() - static_cast<std::ptrdiff_t>(most);
+  for (auto call = held_.begin(); call != end; ++call) put(*call);
+  held_.erase(held_.begin(), end);
+}
+
+void Decoder::put(const prof::ApiCall& call) {
+  std::uint64_t& late = lateCalls_[call.correlation % kLateCalls];
+  if (call.correlation != 0 && late == call.correlation) {
+    ++stats_.nestedCalls;
+    return;
+  }
+  late = call.correlation;
+  sink_.put(call);
 }
 
 void Decoder::sync(const CUpti_ActivitySynchronization2& record) {

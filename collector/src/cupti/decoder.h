@@ -34,6 +34,7 @@ Strides compiledStrides();
 struct DecodeStats {
   std::uint64_t records = 0;
   std::uint64_t unknownKinds = 0;
+  std::uint64_t nestedCalls = 0;     ///< of the driver within one of the runtime, or the reverse
   std::uint64_t zeroStart = 0;       ///< device work without a start stamp: left out
   std::uint64_t endBeforeStart = 0;  ///< kept with length 0
   std::uint64_t unfinished = 0;      ///< handed over before its end: kept, marked unfinished
@@ -65,7 +66,8 @@ class Decoder {
   /// One record of `bytes` bytes, as long as its kind's stride. Reads nothing beyond them.
   void decode(const void* record, std::size_t bytes);
   /// All records of a buffer that lie back to back; the number of bytes that could be recognised as
-  /// records.
+  /// records. A launch is one row, although the runtime's call and the driver's call within it both
+  /// have records: that of the runtime where both lie in the buffer, else of whichever came first.
   std::size_t decodeBuffer(const std::byte* buffer, std::size_t bytes, const Strides& strides);
   [[nodiscard]] const DecodeStats& stats() const { return stats_; }
   /// A counter of a device that comes from elsewhere; the stamp is of the clock of records.
@@ -82,6 +84,7 @@ class Decoder {
     prof::TimeNs durNs = 0;
     std::uint8_t flags = 0;
   };
+  void decodeOne(const void* record, std::size_t bytes);
   void kernel(const CUpti_ActivityKernel10& record);
   void memcpy(const CUpti_ActivityMemcpy6& record);
   void peerCopy(const CUpti_ActivityMemcpyPtoP4& record);
@@ -111,6 +114,16 @@ class Decoder {
   RowSink& sink_;
   DecoderHooks hooks_;
   DecodeStats stats_;
+  /// Gives the calls of the driver that wait for the runtime's call around them, all but `most`.
+  void releaseCalls(std::size_t most);
+  void put(const prof::ApiCall& call);
+
+  /// Of the driver. The runtime's record follows at once, where there is one.
+  static constexpr std::size_t kMostHeldCalls = 64;
+  std::vector<prof::ApiCall> held_;
+  /// Of late calls that became rows, each at its correlation's place.
+  static constexpr std::size_t kLateCalls = std::size_t{1} << 14;
+  std::vector<std::uint64_t> lateCalls_ = std::vector<std::uint64_t>(kLateCalls);
   std::map<std::uint32_t, bool> devices_;  ///< CUDA device → described by a record of its own
   std::map<std::uint32_t, std::uint32_t> deviceOfContext_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, prof::QueueId> queues_;  ///< (context, stream)

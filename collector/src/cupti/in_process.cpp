@@ -57,6 +57,12 @@ class Losses {
                   return "the GPU's hardware counters came faster than they were read " + count +
                          " times: samples are missing there";
                 });
+    recordCount(last, report.clockTimesSet, reported_.clockTimesSet, [&](const std::string& count) {
+      return "the clock of CUPTI's stamps was set " + count +
+             " times while it recorded, by up to " +
+             std::to_string(report.clockMostSetNs / 1'000'000) +
+             " ms; CUDA events from around these moments may be misplaced by as much";
+    });
     recordCount(last, report.truncated, reported_.truncated, [](const std::string& count) {
       return count +
              " CUPTI buffers ended within a record or held an unknown kind; their rest is left out";

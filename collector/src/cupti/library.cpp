@@ -16,6 +16,7 @@ namespace {
 
 /// Room for two records of any kind, as the probe needs.
 constexpr std::size_t kProbeBytes = 4096;
+constexpr int kProbes = 2;
 
 void* openFirst(std::span<const std::string> places, std::string& why) {
   for (const std::string& place : places) {
@@ -93,12 +94,17 @@ Strides Library::probeStrides() const {
     // Wherever the second record begins, its kind is valid: every word of the buffer is one.
     for (std::size_t at = 0; at < kProbeBytes; at += sizeof kind)
       std::memcpy(bytes + at, &kind, sizeof kind);
+    // It may fail for other reasons than the kind.
     CUpti_Activity* first = nullptr;
-    if (ActivityGetNextRecord(bytes, kProbeBytes, &first) != CUPTI_SUCCESS || first == nullptr)
-      continue;
-    CUpti_Activity* second = first;
-    if (ActivityGetNextRecord(bytes, kProbeBytes, &second) != CUPTI_SUCCESS || second == nullptr)
-      continue;
+    CUpti_Activity* second = nullptr;
+    for (int tries = 0; tries < kProbes && second == nullptr; ++tries) {
+      first = nullptr;
+      if (ActivityGetNextRecord(bytes, kProbeBytes, &first) != CUPTI_SUCCESS || first == nullptr)
+        continue;
+      CUpti_Activity* next = first;
+      if (ActivityGetNextRecord(bytes, kProbeBytes, &next) == CUPTI_SUCCESS) second = next;
+    }
+    if (second == nullptr) continue;
     const auto stride =
         reinterpret_cast<std::uint8_t*>(second) - reinterpret_cast<std::uint8_t*>(first);
     if (stride > 0 && stride < static_cast<std::ptrdiff_t>(kProbeBytes))

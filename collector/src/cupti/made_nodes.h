@@ -25,26 +25,29 @@ class MadeNodes {
   void follow(IdOf idOf) { idOf_ = idOf; }
 
   /// The thread that calls made a node, as CUPTI reports it. A node of an executable graph is a
-  /// copy, and CUPTI reports each copy. May throw for want of memory. What nobody takes is dropped
-  /// and counted at some size.
+  /// copy, and CUPTI reports each copy. May throw for want of memory. Nodes that CUPTI cannot
+  /// number are counted, and so are those that nobody takes, from some number on.
   void made(bool isCopy, const CUpti_GraphData& made) {
     const IdOf idOf = idOf_.load();
     prof::GraphNode node{.timeNs = nowNs(),
                          .thread = prof::ThreadId(static_cast<std::uint32_t>(::gettid()))};
-    if (idOf == nullptr || idOf(made.node, &node.id) != CUPTI_SUCCESS || node.id == 0) return;
-    if (isCopy && idOf(made.originalNode, &node.original) != CUPTI_SUCCESS) node.original = 0;
+    if (idOf == nullptr) return;
+    const auto number = [&](CUgraphNode of, std::uint64_t& id) {
+      return idOf(of, &id) == CUPTI_SUCCESS || idOf(of, &id) == CUPTI_SUCCESS;
+    };
+    const bool isKnown = number(made.node, node.id) && node.id != 0;
+    const bool isTied = !isCopy || number(made.originalNode, node.original);
+    if (!isTied) node.original = 0;
     std::lock_guard lock(mutex_);
-    if (made_.size() < kMost) {
-      made_.push_back(node);
-    } else {
-      ++lost_;
-    }
+    const bool isKept = isKnown && made_.size() < kMost;
+    if (isKept) made_.push_back(node);
+    if (!isKept || !isTied) ++lost_;
   }
   std::vector<prof::GraphNode> take() {
     std::lock_guard lock(mutex_);
     return std::exchange(made_, {});
   }
-  /// Those that were dropped since this was last asked.
+  /// Those that were dropped, or whose original is not known, since this was last asked.
   std::uint64_t takeLost() {
     std::lock_guard lock(mutex_);
     return std::exchange(lost_, 0);

@@ -6,10 +6,13 @@
 #include <cupti_target.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace lacuna::collector::cupti {
 namespace {
 
+/// From the end of a sample to its reading, and the distance of two clocks that are the same.
+constexpr std::int64_t kReadWithinNs = 100'000'000;
 constexpr HardwareMetric kMetrics[] = {
     {"sm__cycles_active.avg.pct_of_peak_sustained_elapsed", "SM active", "percent"},
     {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "tensor pipe active",
@@ -279,8 +282,12 @@ bool PmSampler::decodeOnce(std::uint64_t nowNs, const Emit& emit) {
   if (!ends.empty()) {
     clockOffsetNs_ = std::min(clockOffsetNs_, static_cast<std::int64_t>(nowNs - ends.back()));
   }
+  // The documents name no clock. Samples that seem just read are on the clock of activity records,
+  // so they need no offset; else their clock is tied to that one by the offset.
+  const bool isSameClock = std::llabs(clockOffsetNs_) <= kReadWithinNs;
+  const std::int64_t offset = isSameClock ? 0 : clockOffsetNs_;
   for (std::size_t i = 0; i < ends.size(); ++i) {
-    if (!first_) emitSample(i, ends[i] + static_cast<std::uint64_t>(clockOffsetNs_), emit);
+    if (!first_) emitSample(i, ends[i] + static_cast<std::uint64_t>(offset), emit);
     first_ = false;
   }
   return initialiseImage() &&

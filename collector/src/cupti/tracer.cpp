@@ -25,6 +25,7 @@
 #include "cupti/contexts.h"
 #include "cupti/made_nodes.h"
 #include "cupti/pm_sampler.h"
+#include "cupti/subscription.h"
 
 namespace lacuna::collector::cupti {
 namespace {
@@ -42,8 +43,13 @@ BufferPool* keepForGood(std::unique_ptr<BufferPool> pool) {
   return kept->emplace_back(std::move(pool)).get();
 }
 
+/// Null in a forked child: whoever held the pool's lock is missing there.
+BufferPool* ownPool() {
+  return ownerPid == ::getpid() ? globalPool.load() : nullptr;
+}
+
 void CUPTIAPI bufferRequested(std::uint8_t** buffer, std::size_t* size, std::size_t* maxRecords) {
-  BufferPool* pool = globalPool.load();
+  BufferPool* pool = ownPool();
   std::byte* memory = pool != nullptr ? pool->request() : nullptr;
   *buffer = reinterpret_cast<std::uint8_t*>(memory);
   *size = memory != nullptr ? pool->bufferBytes() : 0;
@@ -52,7 +58,7 @@ void CUPTIAPI bufferRequested(std::uint8_t** buffer, std::size_t* size, std::siz
 
 void CUPTIAPI bufferCompleted(CUcontext /*context*/, std::uint32_t /*stream*/, std::uint8_t* buffer,
                               std::size_t /*size*/, std::size_t validBytes) {
-  if (BufferPool* pool = globalPool.load(); pool != nullptr && buffer != nullptr) {
+  if (BufferPool* pool = ownPool(); pool != nullptr && buffer != nullptr) {
     pool->complete(reinterpret_cast<std::byte*>(buffer), validBytes);
   }
 }
@@ -69,7 +75,7 @@ MadeNodes& madeNodes() {
 
 void CUPTIAPI onCallback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                          const void* data) {
-  if (data == nullptr || globalPool.load() == nullptr || ownerPid != ::getpid()) return;
+  if (data == nullptr || ownPool() == nullptr) return;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API)
     return followCapture(contexts(), domain, id, *static_cast<const CUpti_CallbackData*>(data));
   if (domain != CUPTI_CB_DOMAIN_RESOURCE) return;
@@ -88,9 +94,26 @@ void CUPTIAPI onCallback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_Call
   }
 }
 
-/// Stamps are exact between two readings of the clocks, and only as good as the clocks' rates are
-/// alike after the last.
-constexpr std::chrono::milliseconds kFreshClocks{10};
+/// A clock that was set is seen before the stamps that it gave.
+constexpr std::chrono::milliseconds kFreshClocks{0};
+constexpr const char* kNoTime =
+    "CUPTI did not report its time for a while; CUDA events around it are placed by earlier "
+    "readings";
+/// Calls of CUPTI that fail with an internal error are tried so often.
+constexpr int kTries = 3;
+
+/// The version or the machine does not have it: trying again is no use, and nothing is lost.
+bool isLacking(CUptiResult result) {
+  return result == CUPTI_ERROR_INVALID_PARAMETER || result == CUPTI_ERROR_NOT_SUPPORTED;
+}
+
+template <class Call>
+CUptiResult again(Call&& call) {
+  CUptiResult result = call();
+  for (int i = 1; i < kTries && result != CUPTI_SUCCESS && !isLacking(result); ++i) result = call();
+  return result;
+}
+
 /// Callback ids are dense; versions differ in how many there are.
 constexpr std::uint32_t kMaxCallbackId = 2000;
 
@@ -108,6 +131,7 @@ struct Tracer::Impl {
   std::vector<std::pair<bool, CUpti_CallbackId>> calls;  ///< that are traced; true: the driver's
   CUpti_SubscriberHandle subscriber = nullptr;
   bool systemThreads = false;
+  bool seesCaptures = false;  ///< else waiting for the device might break one
   std::unique_ptr<Decoder> decoder;
   std::map<std::uint32_t, std::unique_ptr<PmSampler>> hardware;  ///< by device
   std::thread thread;
@@ -120,22 +144,25 @@ struct Tracer::Impl {
   void tearDown();
   template <class Work>
   void guarded(Work&& work) noexcept;
-  CUptiResult subscribeNamed(std::string& holder);
   bool subscribe();
   void enableKinds();
   void enableApi(bool driver);
   void followContexts(bool follow);
   void followCaptures(bool follow);
+  CUptiResult setCallback(bool on, CUpti_CallbackDomain domain, CUpti_CallbackId id);
   void followNodes(bool follow);
   void putNodes();
   void disableCalls();
   void disable(CUpti_ActivityKind kind);
   bool fail(TracerState state, std::string text);
+  void leave();
   bool giveUp(std::string text);
   void note(const std::string& text);
   std::string callbackName(bool driver, std::uint32_t id) const;
   void settle();
-  void readDrops();
+  void readClocks();
+  void keepClocks(Clock::duration age);
+  CUptiResult readDrops();
   void noteCapture();
   void drainUntil(Clock::time_point end);
   void decodeOne(const BufferPool::Full& full);
@@ -164,68 +191,41 @@ bool Tracer::Impl::fail(TracerState state, std::string text) {
   return false;
 }
 
+void Tracer::Impl::leave() {
+  const CUptiResult left = again([&] { return library.Unsubscribe(subscriber); });
+  if (left != CUPTI_SUCCESS)
+    guarded([&] {
+      note("CUPTI does not let go, so no other profiler can use it: " + library.describe(left));
+    });
+}
+
 /// The one place that there is goes back: the program's own profiler may want it.
 bool Tracer::Impl::giveUp(std::string text) {
   globalPool = nullptr;
-  (void)library.Unsubscribe(subscriber);
+  leave();
   return fail(TracerState::Failed, std::move(text));
 }
 
-/// Reports a part that is missing; the rest is recorded.
+/// Reports a part that is missing, once; the rest is recorded.
 void Tracer::Impl::note(const std::string& text) {
   std::lock_guard lock(reportMutex);
+  if (report.text.find(text) != std::string::npos) return;
   report.text += (report.text.empty() ? "" : "; ") + text;
 }
 
-/// Asks who has subscribed, in versions that can answer.
-CUptiResult Tracer::Impl::subscribeNamed(std::string& holder) {
-#ifdef CUpti_SubscriberParams_STRUCT_SIZE
-  const auto subscribeV2 =
-      reinterpret_cast<decltype(&::cuptiSubscribe_v2)>(library.symbol("cuptiSubscribe_v2"));
-  if (subscribeV2 != nullptr) {
-    char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN + 1] = {};
-    CUpti_SubscriberParams params{};
-    params.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
-    params.subscriberName = "lacuna";
-    params.oldSubscriberName = name;
-    params.oldSubscriberSize = CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN;
-    const CUptiResult result = subscribeV2(&subscriber, &onCallback, nullptr, &params);
-    holder = name;
-    // A version that wants other parameters.
-    if (result != CUPTI_ERROR_INVALID_PARAMETER) return result;
-  }
-#endif
-  return library.Subscribe(&subscriber, &onCallback, nullptr);
-}
-
 bool Tracer::Impl::subscribe() {
-  std::string holder;
-  const CUptiResult result = subscribeNamed(holder);
-  switch (result) {
-    case CUPTI_SUCCESS:
-      return true;
-    case CUPTI_ERROR_NOT_INITIALIZED:
-    case CUPTI_ERROR_UNKNOWN:
-      return fail(TracerState::NoDriver,
-                  "no CUDA timeline: there is no usable NVIDIA driver on this machine; the host's "
-                  "side is recorded. Remedy: run where nvidia-smi works");
-    case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
-      return fail(TracerState::HeldByAnother,
-                  "no CUDA timeline: another profiler in this process already uses CUPTI" +
-                      (holder.empty() ? std::string() : " (" + holder + ")") +
-                      ", and this driver allows only one. Remedy: switch the other profiler off "
-                      "(torch.profiler, nsys, ncu, a DCGM profiling job), or use CUDA 13.3 or "
-                      "newer, which allows several");
-    default:
-      return fail(TracerState::Failed,
-                  "no CUDA timeline: CUPTI refused to start: " + library.describe(result));
-  }
+  Subscription subscription = subscribeTo(library, &onCallback);
+  subscriber = subscription.subscriber;
+  if (subscription.state == TracerState::Running) return true;
+  return fail(subscription.state, std::move(subscription.text));
 }
 
+/// The name of a call, again where CUPTI failed to give it; "" where there is no such call.
 std::string Tracer::Impl::callbackName(bool driver, std::uint32_t id) const {
   const char* name = nullptr;
   const auto domain = driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
-  return library.GetCallbackName(domain, id, &name) == CUPTI_SUCCESS && name != nullptr ? name : "";
+  const auto result = again([&] { return library.GetCallbackName(domain, id, &name); });
+  return result == CUPTI_SUCCESS && name != nullptr ? name : "";
 }
 
 void Tracer::Impl::enableApi(bool driver) {
@@ -238,24 +238,31 @@ void Tracer::Impl::enableApi(bool driver) {
     }
     return;
   }
+  std::size_t refused = 0;
   for (std::uint32_t id = 1; id < kMaxCallbackId; ++id) {
     const std::string name = callbackName(driver, id);
     if (name.empty() || !matters(name)) continue;
-    if (enableOne(id, 1) != CUPTI_SUCCESS) continue;
+    const CUptiResult result = again([&] { return enableOne(id, 1); });
+    refused += result == CUPTI_SUCCESS || isLacking(result) ? 0 : 1;
+    if (result != CUPTI_SUCCESS) continue;
     calls.emplace_back(driver, id);
     if (capture) capture->apiName(driver, id, name);
   }
+  if (refused > 0) note("CUPTI refused to record " + std::to_string(refused) + " calls of CUDA");
 }
 
 /// Contexts are known only as long as their ends are reported.
 void Tracer::Impl::followContexts(bool follow) {
   const auto set = [&](CUpti_CallbackId id) {
-    return library.EnableCallback(follow ? 1 : 0, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id) ==
-           CUPTI_SUCCESS;
+    return setCallback(follow, CUPTI_CB_DOMAIN_RESOURCE, id) == CUPTI_SUCCESS;
   };
   const bool ends = set(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
-  if (ends || !follow) (void)set(CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+  const bool begins = (ends || !follow) && set(CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
   followCaptures(follow);
+  if (follow && (!begins || !seesCaptures))
+    note(
+        "the last work may lack its end: CUPTI does not report contexts or captures, so the device "
+        "is not waited for");
   followNodes(follow);
   if (!follow) contexts().forget();
 }
@@ -267,7 +274,7 @@ void Tracer::Impl::followNodes(bool follow) {
   if (follow) madeNodes().follow(library.GetGraphNodeId);
   for (const auto id :
        {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
-    (void)library.EnableCallback(follow ? 1 : 0, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
+    (void)setCallback(follow, CUPTI_CB_DOMAIN_RESOURCE, id);
   if (!follow) madeNodes().follow(nullptr);
 }
 
@@ -275,17 +282,24 @@ void Tracer::Impl::putNodes() {
   for (const prof::GraphNode& node : madeNodes().take()) sink->put(node);
   if (const std::uint64_t lost = madeNodes().takeLost(); lost > 0)
     note(std::to_string(lost) +
-         " nodes of graphs were made faster than they could be kept; their work has no operator");
+         " nodes of graphs could not be followed; their work has no operator");
 }
 
 /// A call that this version does not have is refused, and harmless.
 void Tracer::Impl::followCaptures(bool follow) {
+  seesCaptures = true;
   for (const CaptureCalls& captures : captureCalls()) {
     for (const std::span<const CUpti_CallbackId> ids : {captures.begin, captures.end}) {
-      for (const CUpti_CallbackId id : ids)
-        (void)library.EnableCallback(follow ? 1 : 0, subscriber, captures.domain, id);
+      for (const CUpti_CallbackId id : ids) {
+        const CUptiResult result = setCallback(follow, captures.domain, id);
+        if (result != CUPTI_SUCCESS && !isLacking(result)) seesCaptures = false;
+      }
     }
   }
+}
+
+CUptiResult Tracer::Impl::setCallback(bool on, CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+  return again([&] { return library.EnableCallback(on ? 1 : 0, subscriber, domain, id); });
 }
 
 /// A call that stays on costs the program time, and is dropped records in the account of the next
@@ -318,7 +332,7 @@ void Tracer::Impl::enableKinds() {
   if (options.environment) kinds.push_back(CUPTI_ACTIVITY_KIND_ENVIRONMENT);
   std::string refused;
   for (const CUpti_ActivityKind kind : kinds) {
-    const CUptiResult result = library.ActivityEnable(kind);
+    const CUptiResult result = again([&] { return library.ActivityEnable(kind); });
     if (result == CUPTI_SUCCESS) {
       enabled.push_back(kind);
     } else {
@@ -328,6 +342,8 @@ void Tracer::Impl::enableKinds() {
   if (options.calls) {
     enableApi(false);
     enableApi(true);
+    const bool all = std::ranges::find(enabled, CUPTI_ACTIVITY_KIND_RUNTIME) != enabled.end();
+    if (calls.empty() && !all) note("no calls of CUDA are recorded: CUPTI enables none of them");
   }
   if (!refused.empty())
     note("some CUDA events are not recorded; CUPTI refused activity kinds" + refused);
@@ -342,13 +358,18 @@ bool Tracer::Impl::setUp() {
   }
   if (!subscribe()) return false;
   strides = library.probeStrides();
+  if (strides[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] == 0)
+    return giveUp(
+        "no CUDA timeline: CUPTI does not show how long its records are "
+        "(cuptiActivityGetNextRecord)");
   if (!options.capturePath.empty()) {
     capture = std::make_unique<CaptureWriter>(options.capturePath, library.version(), strides);
     noteCapture();
   }
   // NVTX and perf know threads by the number that the system gives them; CUPTI's default is
   // pthread's.
-  const CUptiResult threads = library.SetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+  const CUptiResult threads =
+      again([&] { return library.SetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM); });
   systemThreads = threads == CUPTI_SUCCESS;
   if (!systemThreads)
     note("CUDA calls have no thread: CUPTI cannot number threads as the system does: " +
@@ -357,7 +378,8 @@ bool Tracer::Impl::setUp() {
       std::make_unique<BufferPool>(options.bufferBytes, options.buffers, options.maxBuffers));
   globalPool = pool;
   ownerPid = ::getpid();
-  const CUptiResult result = library.ActivityRegisterCallbacks(&bufferRequested, &bufferCompleted);
+  const CUptiResult result =
+      again([&] { return library.ActivityRegisterCallbacks(&bufferRequested, &bufferCompleted); });
   if (result != CUPTI_SUCCESS)
     return giveUp("no CUDA timeline: CUPTI takes no buffers: " + library.describe(result));
   clocks.read(capture.get());
@@ -382,21 +404,27 @@ void Tracer::Impl::tearDown() {
   settle();
   followContexts(false);
   while (!enabled.empty()) disable(enabled.back());
-  (void)library.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  const CUptiResult flushed =
+      again([&] { return library.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); });
   guarded([&] {
-    clocks.read(capture.get());
+    if (flushed != CUPTI_SUCCESS)
+      note("the last CUDA records are missing: CUPTI kept them back: " + library.describe(flushed));
+    readClocks();
     drainUntil(Clock::time_point::max());
     putNodes();
     pollHardware();
     stopHardware();
-    readDrops();
+    const CUptiResult counted = again([&] { return readDrops(); });
+    if (counted != CUPTI_SUCCESS)
+      note("CUPTI does not report how many records it dropped: " + library.describe(counted));
   });
   globalPool = nullptr;
-  (void)library.Unsubscribe(subscriber);
+  leave();
 }
 
 /// Signals are the program's, also in the thread that waits.
 void Tracer::Impl::settle() {
+  if (!seesCaptures) return;
   guarded([&] {
     const NoSignals noSignals;
     if (!contexts().settle(options.driver, options.settle) && contexts().isCapturing())
@@ -406,13 +434,24 @@ void Tracer::Impl::settle() {
   });
 }
 
-void Tracer::Impl::readDrops() {
+/// Reads the clocks, which CUPTI may not give for a while.
+void Tracer::Impl::readClocks() {
+  if (!clocks.read(capture.get())) note(kNoTime);
+}
+
+/// Reads the clocks where the last reading is so old.
+void Tracer::Impl::keepClocks(Clock::duration age) {
+  if (!clocks.readAgain(age, capture.get())) note(kNoTime);
+}
+
+CUptiResult Tracer::Impl::readDrops() {
   std::size_t dropped = 0;
   // Only from here: inside the completion callback this call deadlocks.
-  if (library.ActivityGetNumDroppedRecords(nullptr, 0, &dropped) != CUPTI_SUCCESS) return;
+  const CUptiResult result = library.ActivityGetNumDroppedRecords(nullptr, 0, &dropped);
   std::lock_guard lock(reportMutex);
-  report.droppedByCupti += dropped;
+  if (result == CUPTI_SUCCESS) report.droppedByCupti += dropped;
   report.lostBuffers = pool->refused();
+  return result;
 }
 
 void Tracer::Impl::noteCapture() {
@@ -428,11 +467,13 @@ void Tracer::Impl::decodeOne(const BufferPool::Full& full) {
   if (capture) capture->buffer(full.data, full.bytes);
   noteCapture();
   sink->beforeRows();
-  clocks.readAgain(kFreshClocks, capture.get());
+  keepClocks(kFreshClocks);
   const std::size_t used = decoder->decodeBuffer(full.data, full.bytes, strides);
   std::lock_guard lock(reportMutex);
   report.truncated += used == full.bytes ? 0 : 1;
   report.decoded = decoder->stats();
+  report.clockTimesSet = clock.timesSet();
+  report.clockMostSetNs = clock.mostSetNs();
 }
 
 /// Decodes what comes until then; while stopping, what is there.
@@ -487,8 +528,8 @@ void Tracer::Impl::stopHardware() {
 /// Has CUPTI hand over what is in its buffers; it is decoded with what comes next.
 void Tracer::Impl::flush() {
   (void)library.ActivityFlushAll(0);
-  clocks.read(capture.get());
-  readDrops();
+  readClocks();
+  (void)readDrops();
   sampleHardware();
   sendReport();
 }
@@ -510,7 +551,7 @@ void Tracer::Impl::run() {
     pool->prepare();
     sink->beforeRows();
     putNodes();
-    clocks.readAgain(options.clockEvery, capture.get());
+    keepClocks(options.clockEvery);
     // Buffers that come meanwhile, full or flushed, bring the next flush no nearer.
     if (stopping || Clock::now() < flushAt) continue;
     flush();

@@ -11,6 +11,7 @@
 
 #include "cupti/library.h"
 #include "cupti/row_sink.h"
+#include "cupti/subscription.h"
 
 namespace lacuna::collector::cupti {
 
@@ -41,17 +42,16 @@ struct TracerOptions {
   std::function<void(const TracerReport&)> onReport;
 };
 
-/// Why there is no CUDA timeline, as the trace and doctor report it.
-enum class TracerState : std::uint8_t { Running, NoLibrary, NoDriver, HeldByAnother, Failed };
-
 struct TracerReport {
   TracerState state = TracerState::Failed;
   std::string text;  ///< for people: what, and what to do about it
   std::uint64_t droppedByCupti = 0;
-  std::uint64_t lostBuffers = 0;  ///< requests that found the pool empty
-  std::uint64_t truncated = 0;    ///< buffers that ended within a record
-  std::string captureText;        ///< why the capture is not whole, when one was wanted
-  std::string hardwareText;       ///< why there are no hardware counters, when they were wanted
+  std::uint64_t lostBuffers = 0;    ///< requests that found the pool empty
+  std::uint64_t truncated = 0;      ///< buffers that ended within a record
+  std::uint64_t clockTimesSet = 0;  ///< the clock of the records' stamps, while it recorded
+  std::int64_t clockMostSetNs = 0;  ///< by so much at most
+  std::string captureText;          ///< why the capture is not whole, when one was wanted
+  std::string hardwareText;         ///< why there are no hardware counters, when they were wanted
   std::uint64_t hardwareOverflows = 0;  ///< times that their buffer was full
   DecodeStats decoded;
 };

@@ -35,7 +35,44 @@ TEST(ClockMap, TakesTheNewestMeaningWhenRealtimeWasSetBack) {
   ClockMap map;
   map.add(1000 * kSecond, 5 * kSecond);
   map.add(900 * kSecond, 6 * kSecond);
+  map.add(1010 * kSecond, 116 * kSecond);
   EXPECT_EQ(map.monotonic(901 * kSecond), 7 * kSecond);
+  EXPECT_EQ(map.monotonic(1000 * kSecond), 106 * kSecond);
+  EXPECT_EQ(map.monotonic(1011 * kSecond), 116 * kSecond) << "no stamp is of the future";
+}
+
+TEST(ClockMap, KnowsOnWhichSideOfASettingAStampLies) {
+  for (const std::int64_t step : {50 * kSecond, -50 * kSecond}) {
+    ClockMap map;
+    map.add(1000 * kSecond, 5 * kSecond);
+    map.add(1001 * kSecond + step, 6 * kSecond);
+    EXPECT_EQ(map.monotonic(1000 * kSecond + 800'000'000), 5 * kSecond + 800'000'000);
+    EXPECT_EQ(map.monotonic(1000 * kSecond + 900'000'000 + step), 5 * kSecond + 900'000'000);
+    EXPECT_EQ(map.length(1000 * kSecond + 800'000'000, 1001 * kSecond + step), 200'000'000);
+    EXPECT_EQ(map.timesSet(), 1u);
+    EXPECT_EQ(map.mostSetNs(), 50 * kSecond);
+  }
+}
+
+TEST(ClockMap, KeepsStampsBetweenTwoSettingsWithinThePairsAroundThem) {
+  ClockMap map;
+  map.add(1000 * kSecond, 5 * kSecond);
+  map.add(1001 * kSecond - 200 * kSecond, 6 * kSecond);
+  // Before that it was set forward, unseen, by an hour.
+  const prof::TimeNs time = map.monotonic(1000 * kSecond + 3600 * kSecond);
+  EXPECT_GE(time, 5 * kSecond);
+  EXPECT_LE(time, 6 * kSecond);
+}
+
+TEST(ClockMap, ForgetsSettingsWithTheirPairs) {
+  ClockMap map;
+  map.add(1000 * kSecond, 1 * kSecond);
+  for (std::int64_t i = 0; i < 50; ++i) {
+    map.add((2000 + i) * kSecond, (5 + i) * kSecond);
+    map.keepNewest(10);
+  }
+  EXPECT_EQ(map.timesSet(), 1u);
+  EXPECT_EQ(map.monotonic(1000 * kSecond), (1000 - 1995) * kSecond) << "the oldest left decides";
 }
 
 TEST(ClockMap, KeepsTheNewestPairs) {

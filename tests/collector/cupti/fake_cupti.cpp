@@ -11,12 +11,7 @@
 // callback, and calls in a forked child. It is the driver too, as far as one waits for its
 // contexts. The test drives it through the fake… functions.
 #include <cupti.h>
-#include <cupti_pmsampling.h>
-#include <cupti_profiler_host.h>
-#include <cupti_profiler_target.h>
-#include <cupti_target.h>
-
-#include <time.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,12 +25,12 @@
 #include <optional>
 #include <random>
 #include <set>
-#include <span>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "fake_freedoms.h"
 #include "records.h"
 
 namespace {
@@ -68,13 +63,9 @@ std::atomic<pid_t> owner = 0;          ///< the process that has subscribed
 thread_local bool completing = false;  ///< in the completion callback
 std::atomic<const char*> holder = nullptr;
 std::atomic<int> enabledKinds = 0;
+std::atomic<bool> recordsGraphs = false, driverRows = false;
 std::atomic<int> enabledCalls = 0;
-std::atomic<int> enableResult = CUPTI_SUCCESS;
 std::atomic<int> flushes = 0;
-std::atomic<int> hardwareSamples = 0;
-constexpr std::uint8_t kConfigByte = 0xC5;
-std::span<const std::uint8_t>
-    hardwareConfig;  ///< by the pointer that the caller gave, as the real library keeps it
 CUpti_CallbackFunc onResource = nullptr;
 bool createdEnabled = false, destroyedEnabled = false, nodesEnabled = false;
 std::set<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>> enabledApi;
@@ -90,9 +81,6 @@ std::string order;
 std::atomic<std::uint32_t> kernelStride = sizeof(CUpti_ActivityKernel10);
 std::atomic<std::uint32_t> laterKind = 0,
                            laterBytes = 0;  ///< of a version that we were not compiled for
-std::atomic<clockid_t> stampClock = CLOCK_REALTIME;
-std::atomic<std::int64_t> stampOffset = 0;
-std::atomic<int> timestampResult = CUPTI_SUCCESS, threadIdResult = CUPTI_SUCCESS;
 
 enum class Wanted { Full, Complete, All };
 
@@ -149,6 +137,20 @@ std::optional<Place> write(const void* record, std::size_t bytes) {
   return Place{buffer, at};
 }
 
+/// A forked child of a program that CUDA serves may go on to call it. Whether it works there is the
+/// driver's affair; that it does not wait for a thread that the child lacks is ours.
+struct HeldWhileForking {
+  HeldWhileForking() { ::pthread_atfork(&hold, &release, &release); }
+  static void hold() {
+    mutex.lock();
+    holdFreedoms();
+  }
+  static void release() {
+    releaseFreedoms();
+    mutex.unlock();
+  }
+} const heldWhileForking;
+
 void note(char letter) {
   std::lock_guard lock(orderMutex);
   if (order.empty() || order.back() != letter) order += letter;
@@ -184,13 +186,6 @@ std::size_t strideOf(std::uint32_t kind) {
   return bytes;
 }
 
-std::uint64_t now() {
-  timespec at{};
-  ::clock_gettime(stampClock, &at);
-  const std::int64_t ns = std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec + stampOffset;
-  return static_cast<std::uint64_t>(ns);
-}
-
 }  // namespace
 
 extern "C" {
@@ -206,6 +201,7 @@ void fakeReset(int newSubscribeResult, std::uint32_t newKernelStride) {
   lateness.reset();
   flushes = 0;
   enabledKinds = enabledCalls = 0;
+  recordsGraphs = driverRows = false;
   subscribeResult = newSubscribeResult;
   registerResult = CUPTI_SUCCESS;
   subscribers = 0;
@@ -220,32 +216,13 @@ void fakeReset(int newSubscribeResult, std::uint32_t newKernelStride) {
   order.clear();
   kernelStride = newKernelStride;
   laterKind = laterBytes = 0;
-  stampClock = CLOCK_REALTIME;
-  stampOffset = 0;
-  timestampResult = threadIdResult = CUPTI_SUCCESS;
+  resetFreedoms();
 }
 
 /// Records of such a kind are so long.
 void fakeLaterKind(std::uint32_t kind, std::uint32_t bytes) {
   laterKind = kind;
   laterBytes = bytes;
-}
-
-/// The clock of all stamps. The header allows any: cuptiGetTimestamp "returns a timestamp
-/// normalized to correspond with the start and end timestamps reported in the CUPTI activity
-/// records" (cupti_activity.h), and names none.
-void fakeClock(int clock, std::int64_t offsetNs) {
-  stampClock = clock;
-  stampOffset = offsetNs;
-}
-void fakeTimestampResult(int result) {
-  timestampResult = result;
-}
-
-/// "CUPTI_ERROR_NOT_SUPPORTED if type is not supported on the platform" (cupti_activity.h,
-/// cuptiSetThreadIdType)
-void fakeThreadIdResult(int result) {
-  threadIdResult = result;
 }
 
 void fakeEmit(const void* record, std::size_t bytes) {
@@ -256,7 +233,7 @@ void fakeEmit(const void* record, std::size_t bytes) {
 /// A kernel that runs from now on, in a buffer that is withheld until it ends. It may be ended by
 /// any thread.
 void fakeBegin(std::uint32_t correlation) {
-  const auto kernel = lacuna::collector::cupti::kernelRecord("long", now(), 0, correlation);
+  const auto kernel = lacuna::collector::cupti::kernelRecord("long", stampNow(), 0, correlation);
   std::lock_guard lock(mutex);
   const std::optional<Place> place = write(&kernel, kernelStride);
   if (!place) return;
@@ -268,7 +245,7 @@ void fakeEnd(std::uint32_t correlation) {
   const auto kernel = begun.find(correlation);
   if (kernel == begun.end()) return;
   const auto& [buffer, at] = kernel->second;
-  const std::uint64_t end = now();
+  const std::uint64_t end = stampNow();
   std::memcpy(buffer->data + at + offsetof(CUpti_ActivityKernel10, end), &end, sizeof end);
   --buffer->incomplete;
   begun.erase(kernel);
@@ -281,12 +258,29 @@ void fakeLateness(std::uint32_t seed) {
   lateness.emplace(seed);
 }
 
+int fakeRecordsGraphs() {
+  return recordsGraphs ? 1 : 0;
+}
+
+/// From here on a launch through the runtime leaves a record of the driver's call within it, too:
+/// of the same correlation, which is "identical to the correlation ID in the memcpy, memset, or
+/// kernel activity record that is associated with this function" (cupti_activity.h,
+/// CUpti_ActivityAPI, which both are).
+void fakeDriverRows(int both) {
+  driverRows = both != 0;
+}
+
 /// A kernel that starts now, and what launched it.
 void fakeKernel(const char* name, std::uint32_t correlation) {
-  const auto call =
-      lacuna::collector::cupti::callRecord(CUPTI_ACTIVITY_KIND_RUNTIME, now(), correlation);
+  using lacuna::collector::cupti::callRecord;
+  const std::uint64_t launched = stampNow();
+  if (driverRows) {
+    const auto inner = callRecord(CUPTI_ACTIVITY_KIND_DRIVER, launched, correlation);
+    fakeEmit(&inner, sizeof inner);
+  }
+  const auto call = callRecord(CUPTI_ACTIVITY_KIND_RUNTIME, launched, correlation);
   fakeEmit(&call, sizeof call);
-  const std::uint64_t start = now();
+  const std::uint64_t start = stampNow();
   const auto kernel =
       lacuna::collector::cupti::kernelRecord(name, start, start + 1000, correlation);
   fakeEmit(&kernel, kernelStride);
@@ -294,7 +288,7 @@ void fakeKernel(const char* name, std::uint32_t correlation) {
 
 /// One that runs still where it has no duration.
 static void emitRunning(std::uint64_t durationNs) {
-  const std::uint64_t start = now();
+  const std::uint64_t start = stampNow();
   const auto kernel = lacuna::collector::cupti::kernelRecord(
       "running", start, durationNs != 0 ? start + durationNs : 0, 77);
   fakeEmit(&kernel, kernelStride);
@@ -302,7 +296,7 @@ static void emitRunning(std::uint64_t durationNs) {
 
 /// A record of every kind, which starts now.
 void fakeEveryKind() {
-  lacuna::collector::cupti::everyKind(now(),
+  lacuna::collector::cupti::everyKind(stampNow(),
                                       [](const auto& record) { fakeEmit(&record, sizeof record); });
 }
 
@@ -418,19 +412,23 @@ int fakeEnabledCalls() {
 }
 
 CUresult cuCtxGetCurrent(CUcontext* pctx) {
+  FAKE_MAY_FAIL(CUresult, "cuCtxGetCurrent");
   *pctx = current;
   return CUDA_SUCCESS;
 }
 CUresult cuCtxPushCurrent_v2(CUcontext ctx) {
+  FAKE_MAY_FAIL(CUresult, "cuCtxPushCurrent_v2");
   current = ctx;
   return CUDA_SUCCESS;
 }
 CUresult cuCtxPopCurrent_v2(CUcontext* pctx) {
+  FAKE_MAY_FAIL(CUresult, "cuCtxPopCurrent_v2");
   *pctx = current;
   current = nullptr;
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSynchronize() {
+  FAKE_MAY_FAIL(CUresult, "cuCtxSynchronize");
   note('W');
   // "It is invalid to synchronize … a device or context that has a stream in capture mode" (CUDA
   // C++ Programming Guide, prohibited and unhandled operations of stream capture): the capture is
@@ -445,14 +443,17 @@ CUresult cuCtxSynchronize() {
 }
 
 CUptiResult cuptiGetVersion(std::uint32_t* version) {
+  FAKE_MAY_FAIL(CUptiResult, "GetVersion");
   *version = 130001;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetResultString(CUptiResult, const char** str) {
+  FAKE_MAY_FAIL(CUptiResult, "GetResultString");
   *str = "made up";
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t id, const char** name) {
+  FAKE_MAY_FAIL(CUptiResult, "GetCallbackName");
   if (domain == CUPTI_CB_DOMAIN_RUNTIME_API && id == 211)
     *name = "cudaLaunchKernel_v7000";
   else if (domain == CUPTI_CB_DOMAIN_RUNTIME_API && id == 3)
@@ -462,11 +463,13 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t id, 
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle*, CUpti_CallbackFunc callback, void*) {
+  FAKE_MAY_FAIL(CUptiResult, "Subscribe");
   return subscribe(callback);
 }
 #ifdef CUpti_SubscriberParams_STRUCT_SIZE
 CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle*, CUpti_CallbackFunc callback, void*,
                               CUpti_SubscriberParams* params) {
+  FAKE_MAY_FAIL(CUptiResult, "Subscribe");
   if (params->structSize != CUpti_SubscriberParams_STRUCT_SIZE)
     return CUPTI_ERROR_INVALID_PARAMETER;
   const CUptiResult result = subscribe(callback);
@@ -479,12 +482,14 @@ CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle*, CUpti_CallbackFunc callba
 }
 #endif
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
+  FAKE_MAY_FAIL(CUptiResult, "Unsubscribe");
   ownProcess();
   --subscribers;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle,
                                 CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+  FAKE_MAY_FAIL(CUptiResult, "EnableCallback");
   ownProcess();
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
     if (enable != 0) enabledApi.emplace(domain, id);
@@ -501,25 +506,25 @@ CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle,
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetGraphNodeId(CUgraphNode node, std::uint64_t* nodeId) {
+  FAKE_MAY_FAIL(CUptiResult, "GetGraphNodeId");
   ownProcess();
   *nodeId = 1000 + reinterpret_cast<std::uintptr_t>(node);
   return node == nullptr ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
 }
 CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
+  FAKE_MAY_FAIL(CUptiResult, "SetThreadIdType");
   note('T');
-  if (const int refused = threadIdResult; refused != CUPTI_SUCCESS)
-    return static_cast<CUptiResult>(refused);
   return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? CUPTI_SUCCESS
                                                       : CUPTI_ERROR_INVALID_PARAMETER;
 }
 CUptiResult cuptiGetTimestamp(std::uint64_t* timestamp) {
-  if (const int refused = timestampResult; refused != CUPTI_SUCCESS)
-    return static_cast<CUptiResult>(refused);
-  *timestamp = now();
+  FAKE_MAY_FAIL(CUptiResult, "GetTimestamp");
+  *timestamp = stampNow();
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc funcBufferRequested,
                                            CUpti_BuffersCallbackCompleteFunc funcBufferCompleted) {
+  FAKE_MAY_FAIL(CUptiResult, "ActivityRegisterCallbacks");
   std::lock_guard lock(mutex);
   note('B');
   request = funcBufferRequested;
@@ -527,31 +532,38 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc func
   return static_cast<CUptiResult>(registerResult.load());
 }
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
+  FAKE_MAY_FAIL(CUptiResult, "ActivityEnable");
   ownProcess();
   // As on a machine whose driver knows no memory pools.
   if (kind == CUPTI_ACTIVITY_KIND_MEMORY_POOL) return CUPTI_ERROR_NOT_SUPPORTED;
   note('K');
   ++enabledKinds;
+  if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE) recordsGraphs = true;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
+  FAKE_MAY_FAIL(CUptiResult, "ActivityDisable");
   ownProcess();
   // With these gone nobody sees what the profiler itself waits for.
   if (kind != CUPTI_ACTIVITY_KIND_SYNCHRONIZATION) note('D');
   --enabledKinds;
+  if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE) recordsGraphs = false;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId, std::uint8_t enable) {
+  FAKE_MAY_FAIL(CUptiResult, "ActivityEnableRuntimeApi");
   if (enable == 0) note('O');
   enabledCalls += enable != 0 ? 1 : -1;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId, std::uint8_t enable) {
+  FAKE_MAY_FAIL(CUptiResult, "ActivityEnableDriverApi");
   enabledCalls += enable != 0 ? 1 : -1;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t validBufferSizeBytes,
                                        CUpti_Activity** record) {
+  FAKE_MAY_FAIL(CUptiResult, "ActivityGetNextRecord");
   std::uint8_t* at = buffer;
   if (*record != nullptr) {
     std::uint32_t kind = 0;
@@ -566,6 +578,7 @@ CUptiResult cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t validBu
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::size_t* dropped) {
+  FAKE_MAY_FAIL(CUptiResult, "ActivityGetNumDroppedRecords");
   ownProcess();
   if (completing) {
     ++misuses;
@@ -577,6 +590,7 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::siz
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityFlushAll(std::uint32_t flags) {
+  FAKE_MAY_FAIL(CUptiResult, "ActivityFlushAll");
   ownProcess();
   if (flags == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) {
     note('F');
@@ -589,112 +603,6 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flags) {
   ++flushes;
   std::lock_guard lock(mutex);
   handBack(flags == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED ? Wanted::All : Wanted::Complete);
-  return CUPTI_SUCCESS;
-}
-
-// Hardware counters: a chip without NVLink; three of its samples can be read at a time.
-
-void fakeHardware(int newEnableResult) {
-  enableResult = newEnableResult;
-  hardwareSamples = 0;
-  hardwareConfig = {};
-}
-
-int fakeHardwareReads() {
-  return hardwareSamples;
-}
-
-CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params*) {
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params* params) {
-  params->pChipName = "XY100";
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params* params) {
-  params->pHostObject = reinterpret_cast<CUpti_Profiler_Host_Object*>(&hardwareSamples);
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params*) {
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params* params) {
-  return std::strncmp(params->ppMetricNames[0], "nvl", 3) == 0 ? CUPTI_ERROR_INVALID_METRIC_NAME
-                                                               : CUPTI_SUCCESS;
-}
-CUptiResult cuptiProfilerHostGetConfigImageSize(
-    CUpti_Profiler_Host_GetConfigImageSize_Params* params) {
-  params->configImageSize = 16;
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params* params) {
-  std::memset(params->pConfigImage, kConfigByte, params->configImageSize);
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params* params) {
-  params->numOfPasses = 1;
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiProfilerHostEvaluateToGpuValues(
-    CUpti_Profiler_Host_EvaluateToGpuValues_Params* params) {
-  for (std::size_t i = 0; i < params->numMetrics; ++i) {
-    params->pMetricValues[i] = static_cast<double>(100 * i + params->rangeIndex + 1);
-  }
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiPmSamplingGetCounterAvailability(
-    CUpti_PmSampling_GetCounterAvailability_Params* params) {
-  params->counterAvailabilityImageSize = 8;
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Params* params) {
-  params->pPmSamplingObject = reinterpret_cast<CUpti_PmSampling_Object*>(&hardwareSamples);
-  return static_cast<CUptiResult>(enableResult.load());
-}
-CUptiResult cuptiPmSamplingDisable(CUpti_PmSampling_Disable_Params*) {
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiPmSamplingSetConfig(CUpti_PmSampling_SetConfig_Params* params) {
-  // As on a chip that cannot sample by time.
-  const bool byTime = params->triggerMode == CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;
-  if (!byTime) hardwareConfig = {params->pConfig, params->configSize};
-  return byTime ? CUPTI_ERROR_NOT_SUPPORTED : CUPTI_SUCCESS;
-}
-CUptiResult cuptiPmSamplingStart(CUpti_PmSampling_Start_Params*) {
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiPmSamplingStop(CUpti_PmSampling_Stop_Params*) {
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiPmSamplingGetCounterDataSize(CUpti_PmSampling_GetCounterDataSize_Params* params) {
-  params->counterDataSize = 64;
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiPmSamplingCounterDataImageInitialize(
-    CUpti_PmSampling_CounterDataImage_Initialize_Params*) {
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params* params) {
-  // The real library reads the configuration here, by the pointer that it was given.
-  const bool allSet = std::ranges::all_of(
-      hardwareConfig, [](const std::uint8_t byte) { return byte == kConfigByte; });
-  if (!allSet) return CUPTI_ERROR_INVALID_PARAMETER;
-  const int round = hardwareSamples++;
-  params->overflow = round == 1 ? 1 : 0;
-  params->decodeStopReason = round == 0 ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
-                                        : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiPmSamplingGetCounterDataInfo(CUpti_PmSampling_GetCounterDataInfo_Params* params) {
-  params->numCompletedSamples = hardwareSamples <= 2 ? 3 : 0;
-  return CUPTI_SUCCESS;
-}
-CUptiResult cuptiPmSamplingCounterDataGetSampleInfo(
-    CUpti_PmSampling_CounterData_GetSampleInfo_Params* params) {
-  // Its clock began somewhen; samples are 10 ms apart.
-  params->endTimestamp =
-      5'000 +
-      10'000'000 * (3 * (static_cast<std::uint64_t>(hardwareSamples) - 1) + params->sampleIndex);
   return CUPTI_SUCCESS;
 }
 }

@@ -54,6 +54,17 @@ TEST_F(PmSamplerTest, EverySampleButTheFirstArrivesOnOurClock) {
   EXPECT_TRUE(poll(sampler, 2'000'000'000).empty()) << "nothing new";
 }
 
+TEST_F(PmSamplerTest, SamplesOnTheClockOfActivitiesKeepTheirStamps) {
+  const Library library = Library::load(FAKE_CUPTI);
+  PmSampler sampler(library);
+  ASSERT_TRUE(sampler.start(0, 10'000'000)) << sampler.why();
+  // The chip's samples end at 5 µs and every 10 ms from there; they are read 3 ms late.
+  const auto active = poll(sampler, 53'005'000).at("SM active");
+  ASSERT_EQ(active.size(), 5u);
+  EXPECT_EQ(active.front().endNs, 10'005'000u);
+  EXPECT_EQ(active.back().endNs, 50'005'000u);
+}
+
 TEST_F(PmSamplerTest, MissingRightsAreExplainedWithTheirRemedy) {
   refuse(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
   const Library library = Library::load(FAKE_CUPTI);

@@ -116,7 +116,7 @@ TEST_F(TracerTest, StampsOfAnyClockArriveOnTheMonotonicClock) {
 }
 
 TEST_F(TracerTest, RecordsThatCannotBePlacedInTimeAreRefused) {
-  fake<void(int)>("fakeTimestampResult")(CUPTI_ERROR_UNKNOWN);
+  fake<void(const char*, int, int, int)>("fakeFail")("GetTimestamp", CUPTI_ERROR_UNKNOWN, 0, -1);
   start();
   EXPECT_EQ(tracer_->report().state, TracerState::Failed);
   EXPECT_THAT(tracer_->report().text, HasSubstr("does not report its time"));
@@ -142,13 +142,54 @@ TEST_F(TracerTest, RecordsOfALaterVersionAreCountedAndReadPast) {
 }
 
 TEST_F(TracerTest, CallsHaveNoThreadWhereCuptiNumbersThreadsItsOwnWay) {
-  fake<void(int)>("fakeThreadIdResult")(CUPTI_ERROR_NOT_SUPPORTED);
+  // "CUPTI_ERROR_NOT_SUPPORTED if type is not supported on the platform" (cupti_activity.h,
+  // cuptiSetThreadIdType)
+  fake<void(const char*, int, int, int)>("fakeFail")("SetThreadIdType", CUPTI_ERROR_NOT_SUPPORTED,
+                                                     0, -1);
   start();
   fake<void(const char*, std::uint32_t)>("fakeKernel")("kernel", 1);
   tracer_->stop();
   ASSERT_EQ(rows_.all<prof::ApiCall>().size(), 1u);
   EXPECT_EQ(rows_.all<prof::ApiCall>()[0].thread, prof::ThreadId(0));
   EXPECT_THAT(tracer_->report().text, HasSubstr("CUDA calls have no thread"));
+}
+
+TEST_F(TracerTest, ALaunchIsOneRowAlthoughTheRuntimeAndTheDriverRecordIt) {
+  fake<void(int)>("fakeDriverRows")(1);
+  start();
+  for (std::uint32_t i = 1; i <= 500; ++i)
+    fake<void(const char*, std::uint32_t)>("fakeKernel")("kernel", i);
+  tracer_->stop();
+  EXPECT_EQ(rows_.all<prof::Kernel>().size(), 500u);
+  ASSERT_EQ(rows_.all<prof::ApiCall>().size(), 500u);
+  for (const prof::ApiCall& call : rows_.all<prof::ApiCall>())
+    EXPECT_EQ(call.kind, prof::ApiKind::Runtime);
+  EXPECT_EQ(tracer_->report().decoded.nestedCalls, 500u);
+}
+
+TEST_F(TracerTest, WorkIsInItsPlaceAfterTheClockOfStampsWasSet) {
+  for (const std::int64_t step : {3'600'000'000'000, -3'600'000'000'000}) {
+    reset(CUPTI_SUCCESS);
+    rows_ = {};
+    start();
+    const prof::TimeNs begin = nowNs();
+    fake<void(std::uint32_t)>("fakeBegin")(1);
+    fake<void(const char*, std::uint32_t)>("fakeKernel")("before", 2);
+    fake<void(std::int64_t)>("fakeClockStep")(step);
+    fake<void(const char*, std::uint32_t)>("fakeKernel")("after", 3);
+    fake<void(std::uint32_t)>("fakeEnd")(1);
+    const prof::TimeNs end = nowNs();
+    tracer_->stop();
+    ASSERT_EQ(rows_.all<prof::Kernel>().size(), 3u);
+    constexpr prof::TimeNs kReading = 20'000'000;
+    for (const prof::Kernel& kernel : rows_.all<prof::Kernel>()) {
+      EXPECT_GE(kernel.startNs, begin - kReading) << kernel.correlation;
+      EXPECT_LE(kernel.startNs, end + kReading) << kernel.correlation;
+      EXPECT_LE(kernel.durNs, end - begin + kReading) << kernel.correlation;
+    }
+    EXPECT_EQ(tracer_->report().clockTimesSet, 1u);
+    EXPECT_NEAR(static_cast<double>(tracer_->report().clockMostSetNs), 3.6e12, 1e6);
+  }
 }
 
 TEST_F(TracerTest, EmittedIsRecordedPlusDropped) {
@@ -484,6 +525,27 @@ TEST_F(TracerTest, AForkedChildLeavesCuptiAlone) {
   EXPECT_EQ(status, 0);
   tracer_->stop();
   EXPECT_EQ(rows_.all<prof::Kernel>().size(), 1u);
+}
+
+TEST_F(TracerTest, AForkedChildMayGoOnToUseCuda) {
+  start();
+  emit(1);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);  // should it wait for a thread that it lacks
+    for (std::uint32_t i = 2; i < 50'000; ++i)
+      fake<void(const char*, std::uint32_t)>("fakeKernel")("of the child", i);
+    fake<void(int, int)>("fakeNodeMade")(1, 0);
+    tracer_->stop();
+    ::_exit(0);
+  }
+  for (std::uint32_t i = 2; i <= 1000; ++i) emit(i);
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  tracer_->stop();
+  EXPECT_EQ(rows_.all<prof::Kernel>().size(), 1000u);
+  EXPECT_TRUE(rows_.all<prof::GraphNode>().empty());
 }
 
 TEST_F(TracerTest, HardwareCountersOfTheDevicesInUseAreCounterTracks) {

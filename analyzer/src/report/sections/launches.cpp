@@ -10,6 +10,7 @@
 #include "analyses/time/queue_length.h"
 #include "analyses/work/launches.h"
 #include "analysis/devices.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
@@ -46,8 +47,18 @@ const Column<Queue> kColumns[]{
      [](const Queue& queue) -> TableCell { return queue.row->fullNs; }},
 };
 
+bool lacksCalls(const Analysis& analysis) {
+  return analysis.of<LaunchStats>().unmatched > 0 && analysis.store != nullptr &&
+         analysis.store->rows<prof::ApiCall>() == 0;
+}
+
 Lines notes(const Analysis& analysis) {
   const LaunchStats& stats = analysis.of<LaunchStats>();
+  if (lacksCalls(analysis))
+    return {
+        " the trace has device work without calls (as lacuna run --cuda kernels records it): "
+        "launches, waits and memory are not visible in it, and idle time that they cause is "
+        "unknown"};
   if (stats.launches == 0) return {" no launch could be joined to device work"};
   const auto share = [&](std::uint64_t count) {
     return prof::shareText(ratio(double(count), double(stats.launches)));

@@ -9,6 +9,7 @@
 
 #include "analyzer/report/report_text.h"
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/ledger.h"
 #include "lacuna/analyzer/table.h"
 #include "support/small_trace.h"
@@ -74,8 +75,29 @@ TEST(LaunchesSection, CountsTheLaunchesOfAStep) {
       HasSubstr("\n launch-bound: the device waits 2.00 ms a step for launches (20.0 % of it)\n"));
 }
 
+TEST(LaunchesSection, DeviceWorkWithoutAnyCallsBlamesNoneOfThem) {
+  // As --cuda kernels records it: three kernels with 100 µs between them.
+  const Analysis analysis = test::SmallTrace()
+                                .kernel(0, 100, "gemm", 1)
+                                .kernel(200, 300, "gemm", 2)
+                                .kernel(400, 500, "gemm", 3)
+                                .analysed();
+  const Ledger& run = analysis.ledgers.run;
+  EXPECT_EQ(run[Cause::Compute], 300'000);
+  EXPECT_EQ(run[Cause::Unknown], 200'000);
+  for (const Cause cause : {Cause::Launch, Cause::Synchronisation, Cause::DriverCall})
+    EXPECT_EQ(run[cause], 0) << causeLabel(cause);
+  EXPECT_EQ(analysis.of<LaunchStats>().foundQueueEmpty, 0u);
+  EXPECT_EQ(jsonAt(analysis, "/launches/unmatched"), "3");
+  EXPECT_THAT(sectionText(analysis, "launches", 200),
+              HasSubstr("launches, waits and memory are not visible"));
+  for (const Finding& finding : analysis.of<Findings>())
+    EXPECT_THAT(finding.title, testing::Not(HasSubstr("launch"))) << finding.title;
+}
+
 TEST(LaunchesSection, WithoutLaunchesStatesIt) {
-  const Analysis unlaunched = test::SmallTrace().kernel(0, 10, "gemm").analysed();
+  const Analysis unlaunched =
+      test::SmallTrace().call(0, 1, "cudaFree").kernel(0, 10, "gemm").analysed();
   EXPECT_EQ(sectionText(unlaunched, "launches"),
             "\nLaunches\n no launch could be joined to device work\n");
   EXPECT_EQ(jsonAt(unlaunched, "/launches/unmatched"), "1");
