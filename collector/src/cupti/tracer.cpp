@@ -472,8 +472,8 @@ void Tracer::Impl::decodeOne(const BufferPool::Full& full) {
   std::lock_guard lock(reportMutex);
   report.truncated += used == full.bytes ? 0 : 1;
   report.decoded = decoder->stats();
-  report.clockTimesSet = clock.timesSet();
-  report.clockMostSetNs = clock.mostSetNs();
+  report.clockTimesSet = clocks.map().timesSet();
+  report.clockMostSetNs = clocks.map().mostSetNs();
 }
 
 /// Decodes what comes until then; while stopping, what is there.
