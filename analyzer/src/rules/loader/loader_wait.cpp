@@ -118,7 +118,7 @@ LoaderWaits waitsOf(const Facts& facts, std::int64_t restartsNs) {
 
 Finding waiting(const Facts& facts, const LoaderWaits& waits) {
   Finding finding;
-  finding.words = "the device waits for data {cost} {a step} ({share of it})";
+  finding.words = "data loading stalls the device for {cost} {a step} ({share of it})";
   finding.costNsPerStep = waits.allNs();
   finding.pausesNsPerStep = waits.inPausesNs;
   finding.confidence = facts.analysis.of<LoaderStats>().busyNs > 0 ? kTimed : kWaitsAlone;
@@ -177,10 +177,10 @@ std::string cheaperAdvice(const LoaderStats& loader, const std::string& workers)
 std::string adviceOf(const LoaderStats& loader, std::uint32_t workers, bool computes) {
   const std::string have = loader.workers > 0
                                ? fmt::format("{} now", loader.workers)
-                               : std::string("the training thread prepares batches itself now");
+                               : std::string("batches are now prepared on the training thread");
   std::string advice = fmt::format(
-      "give the loader {} worker{} ({}), so that batches are ready before they are asked for{}",
-      workers, workers == 1 ? "" : "s", have, slowStage(loader));
+      "use {} loader worker{} ({}), so that batches are ready before they are asked for{}", workers,
+      workers == 1 ? "" : "s", have, slowStage(loader));
   if (computes) {
     advice += fmt::format(
         "; preparing one computes {} of its time, so make it cheaper where cores are few",
