@@ -7,11 +7,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <exception>
-#include <map>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <thread>
 #include <utility>
@@ -23,8 +20,8 @@
 #include "cupti/capture.h"
 #include "cupti/clock_reader.h"
 #include "cupti/contexts.h"
+#include "cupti/device_samplers.h"
 #include "cupti/made_nodes.h"
-#include "cupti/pm_sampler.h"
 #include "cupti/subscription.h"
 
 namespace lacuna::collector::cupti {
@@ -133,7 +130,7 @@ struct Tracer::Impl {
   bool systemThreads = false;
   bool seesCaptures = false;  ///< else waiting for the device might break one
   std::unique_ptr<Decoder> decoder;
-  std::map<std::uint32_t, std::unique_ptr<PmSampler>> hardware;  ///< by device
+  DeviceSamplers hardware{library, clocks};
   std::thread thread;
   std::atomic<bool> stopping = false;
   mutable std::mutex reportMutex;
@@ -167,7 +164,6 @@ struct Tracer::Impl {
   void drainUntil(Clock::time_point end);
   void decodeOne(const BufferPool::Full& full);
   void sampleHardware();
-  void pollHardware();
   void stopHardware();
   void flush();
   void sendReport();
@@ -412,7 +408,7 @@ void Tracer::Impl::tearDown() {
     readClocks();
     drainUntil(Clock::time_point::max());
     putNodes();
-    pollHardware();
+    hardware.poll(*decoder);
     stopHardware();
     const CUptiResult counted = again([&] { return readDrops(); });
     if (counted != CUPTI_SUCCESS)
@@ -492,37 +488,16 @@ void Tracer::Impl::drainUntil(Clock::time_point end) {
 /// it.
 void Tracer::Impl::sampleHardware() {
   if (options.hardwareInterval.count() == 0) return;
-  for (const std::uint32_t device : decoder->devices()) {
-    auto& sampler = hardware[device];
-    if (sampler != nullptr) continue;
-    sampler = std::make_unique<PmSampler>(library);
-    if (sampler->start(device, static_cast<std::uint64_t>(options.hardwareInterval.count())))
-      continue;
-    std::lock_guard lock(reportMutex);
-    if (report.hardwareText.empty()) report.hardwareText = sampler->why();
-  }
-  pollHardware();
-}
-
-void Tracer::Impl::pollHardware() {
-  for (const auto& [device, sampler] : hardware) {
-    const std::optional<std::int64_t> now = clocks.stamp();
-    if (!now) continue;
-    sampler->poll(
-        static_cast<std::uint64_t>(*now),
-        [&, number = device](const HardwareMetric& metric, std::uint64_t endNs, double value) {
-          decoder->counter(number, metric.title, metric.unit, endNs, value);
-        });
-  }
+  const std::string why = hardware.start(decoder->devices(), options.hardwareInterval);
+  hardware.poll(*decoder);
+  std::lock_guard lock(reportMutex);
+  if (report.hardwareText.empty()) report.hardwareText = why;
 }
 
 void Tracer::Impl::stopHardware() {
-  for (const auto& [device, sampler] : hardware) {
-    sampler->stop();
-    std::lock_guard lock(reportMutex);
-    report.hardwareOverflows += sampler->overflows();
-  }
-  hardware.clear();
+  const std::uint64_t overflows = hardware.stop();
+  std::lock_guard lock(reportMutex);
+  report.hardwareOverflows += overflows;
 }
 
 /// Has CUPTI hand over what is in its buffers; it is decoded with what comes next.
