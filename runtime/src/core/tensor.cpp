@@ -9,6 +9,7 @@
 #include "autograd/node.h"
 #include "backend/backend.h"
 #include "core/layout.h"
+#include "graph/trace.h"
 #include "lacuna/runtime/ops.h"
 
 namespace lacuna::rt {
@@ -211,6 +212,7 @@ bool Tensor::sharesMemoryWith(const Tensor& other) const {
 
 void* Tensor::data() const {
   const TensorImpl& impl = *checked(*this);
+  graph::leave("it asks for the address of a tensor");
   impl.storage->lent.store(true, std::memory_order_relaxed);
   return dataOf(impl);
 }

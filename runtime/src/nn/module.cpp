@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "autograd/node.h"
+#include "graph/trace.h"
 #include "instrument/module_range.h"
 #include "instrument/observer.h"
 #include "instrument/settings.h"
@@ -109,6 +110,7 @@ std::vector<Tensor> Module::parameters() const {
 }
 
 void Module::train(bool on) {
+  if (training_ != on) graph::noteSetting();
   training_ = on;
   for (const auto& child : children_) child.second->train(on);
 }
