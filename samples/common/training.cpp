@@ -9,6 +9,7 @@
 #include "lacuna/runtime/backend.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory.h"
+#include "lacuna/runtime/static_graph.h"
 
 namespace lacuna::samples {
 
@@ -36,6 +37,12 @@ Flags& addUpdateFlags(Flags& flags) {
             "tuned|reference");
 }
 
+Flags& addStaticGraphFlag(Flags& flags) {
+  return flags.knob("static_graph", "off",
+                    "trace the first steps, and launch the same operators again in later ones",
+                    "on|off");
+}
+
 Flags& addPrecisionFlag(Flags& flags) {
   return flags.knob("amp", "off",
                     "type of products and convolutions; f16 with a scaled loss; on: bf16",
@@ -55,7 +62,7 @@ Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, cons
       .add("seed", "1", "seed of everything random")
       .add("device", "cpu", "where to train", "cpu")
       .add("log", "10", "steps between two lines of progress");
-  return addUpdateFlags(addLoaderFlags(flags, "1"));
+  return addStaticGraphFlag(addUpdateFlags(addLoaderFlags(flags, "1")));
 }
 
 rt::DType loaderDtype(const Flags& flags) {
@@ -77,6 +84,19 @@ rt::LoaderOptions loaderOptions(const Flags& flags) {
   return options;
 }
 
+namespace {
+
+void report(const rt::StaticGraphStats& stats) {
+  if (!stats.on) return;
+  std::printf("static graph: %llu steps replayed, %llu traced, %llu plain%s%s\n",
+              static_cast<unsigned long long>(stats.replays),
+              static_cast<unsigned long long>(stats.traces),
+              static_cast<unsigned long long>(stats.plain), stats.reason.empty() ? "" : "; ",
+              stats.reason.c_str());
+}
+
+}  // namespace
+
 void Training::run() {
   if (dataset->size() < static_cast<std::size_t>(flags.integer("batch", 1))) {
     throw rt::Error("the data has " + std::to_string(dataset->size()) +
@@ -92,16 +112,22 @@ void Training::run() {
   const std::int64_t log = flags.integer("log", 1);
   loader.start();
   rt::Batch batch;
+  rt::StaticGraph graph(flags.on("static_graph"));
   for (std::int64_t number = 0; number < steps; ++number) {
     const rt::StepScope scope(static_cast<std::uint64_t>(number),
                               static_cast<std::uint64_t>(flags.integer("batch")));
     if (number == 0 || !oneBatch) batch = *loader.next();
-    const rt::Tensor loss = step(number, batch);
+    const auto stepOn = [&](const rt::Batch& inputs) {
+      rt::Batch given = inputs;
+      return step(number, given);
+    };
+    const rt::Tensor loss = graph.run(batch, stepOn, key ? key(number) : 0);
     if (number % log == 0 || number + 1 == steps) {
       std::printf("step %lld loss %.6f\n", static_cast<long long>(number), loss.item());
       std::fflush(stdout);
     }
   }
+  report(graph.stats());
 }
 
 MixedPrecision::MixedPrecision(const Flags& flags)

@@ -20,6 +20,8 @@ namespace lacuna::samples {
 Flags& addLoaderFlags(Flags& flags, const char* workers);
 /// The knobs of what follows a forward, `zero_grad`, `optimizer.fused` and `debug`, and `backend`.
 Flags& addUpdateFlags(Flags& flags);
+/// `static_graph`, of programs whose steps Training runs.
+Flags& addStaticGraphFlag(Flags& flags);
 /// `amp`, see MixedPrecision.
 Flags& addPrecisionFlag(Flags& flags);
 /// `checkpoint` and `amp`, of networks that can be computed so.
@@ -31,12 +33,14 @@ rt::LoaderOptions loaderOptions(const Flags& flags);
 rt::DType loaderDtype(const Flags& flags);
 
 /// Runs `step` on batch after batch, each in the ranges of a training step, and prints a line of
-/// progress every `log` steps. `step` returns the loss after its backward.
+/// progress every `log` steps. `step` returns the loss after its backward. It may be replayed
+/// (`static_graph`): `key` tells apart steps that do different things.
 struct Training {
   const Flags& flags;
   std::shared_ptr<const rt::Dataset> dataset = {};
   bool oneBatch = false;  ///< the first batch again and again
   std::function<rt::Tensor(std::int64_t step, rt::Batch& batch)> step = {};
+  std::function<std::uint64_t(std::int64_t step)> key = {};
   void run();
 };
 

@@ -29,7 +29,8 @@ Flags parseFlags(int argc, char** argv) {
       .add("device", "cpu", "where to train", "cpu")
       .add("data", "", "digits.csv or digits.csv.gz of scikit-learn; synthetic digits without it")
       .add("log", "100", "steps between two lines of progress");
-  samples::addPrecisionFlag(samples::addUpdateFlags(samples::addLoaderFlags(flags, "0")));
+  samples::addStaticGraphFlag(samples::addUpdateFlags(samples::addLoaderFlags(flags, "0")));
+  samples::addPrecisionFlag(flags);
   flags.parse(argc, argv);
   return flags;
 }

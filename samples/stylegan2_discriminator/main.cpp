@@ -154,6 +154,9 @@ void run(const Flags& flags) {
   training.step = [&](std::int64_t number, rt::Batch& batch) {
     return duel.step(number, batch[0]);
   };
+  training.key = [&](std::int64_t number) {
+    return number % flags.integer("r1_every", 1) == 0 ? 1 : 0;
+  };
   training.run();
   samples::printPeakMemory();
 }

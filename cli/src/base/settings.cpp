@@ -83,8 +83,10 @@ constexpr auto kTypes = std::to_array<SettingType>({
      .inScript = "model.compile(), or torch.compile(model)"},
     {.name = "static_graph",
      .values = kOn,
-     .brief = "the same, and a graph of it is replayed; on a GPU",
-     .inScript = "torch.compile(model, mode=\"reduce-overhead\")"},
+     .brief = "the same, and a graph of it is replayed; on a GPU. In the runtime: each "
+              "rt::StaticGraph is on",
+     .inScript = "torch.compile(model, mode=\"reduce-overhead\")",
+     .inRuntime = "rt::StaticGraph graph({}); and graph.run() around each step"},
     {.name = "autotune",
      .values = kOn,
      .brief = "cuDNN searches the fastest algorithms; on a GPU",

@@ -28,6 +28,7 @@ constexpr std::size_t kGrowth = std::size_t{2} << 20;
 constexpr std::size_t kSmallest = 64;
 constexpr std::size_t kSmallLimit = 2048;
 constexpr std::size_t kSlab = std::size_t{64} << 10;
+constexpr std::size_t kSlabOfTrace = std::size_t{8} << 10;  ///< it needs each size a few times
 constexpr std::size_t kRange = std::size_t{1} << 40;
 constexpr std::size_t kSmallestRange = std::size_t{1} << 30;
 
@@ -160,6 +161,28 @@ class RangeAllocator : public Allocator {
     plan_.finish(std::move(packed));
   }
 
+  std::vector<const Block*> liveUnder(std::uint8_t index) override {
+    const std::lock_guard lock(lock_);
+    std::vector<const Block*> live;
+    eachLive([&](const Block& block) {
+      if (block.queue == index) live.push_back(&block);
+    });
+    return live;
+  }
+
+  void endIndex(std::uint8_t index) override {
+    const std::lock_guard lock(lock_);
+    blocks_.giveToFirst(index, CpuQueue::enqueuedTo(0));
+    for (Block* piece : pieces_) {
+      if (piece->queue == index) piece->queue = 0;
+    }
+    for (std::size_t size = 0; size < small_.size(); ++size) {
+      auto& own = smallOf(index)[size];
+      small_[size].insert(small_[size].end(), own.begin(), own.end());
+      own.clear();
+    }
+  }
+
   void lockForFork() { lock_.lockForFork(); }
   void unlockAfterFork() { lock_.unlock(); }
 
@@ -260,9 +283,10 @@ class RangeAllocator : public Allocator {
 
   [[gnu::noinline]] void carveSlab(std::size_t bytes, std::vector<Block*>& list) {
     if (!awaited_.empty()) collectPassed();
-    Block* slab = takeLarge(kSlab);
+    const std::size_t whole = queue() < CpuQueue::kMost ? kSlab : kSlabOfTrace;
+    Block* slab = takeLarge(whole);
     slab->slab = true;
-    for (std::size_t at = (kSlab / bytes - 1) * bytes;; at -= bytes) {
+    for (std::size_t at = (whole / bytes - 1) * bytes;; at -= bytes) {
       auto* piece = new Block;
       piece->address = slab->address + at;
       piece->bytes = bytes;
@@ -345,7 +369,7 @@ class RangeAllocator : public Allocator {
   }
 
   void decommitFree() {
-    for (Block* block : blocks_.takeCommitted()) {
+    for (Block* block : blocks_.takeCommitted(CpuQueue::kMost)) {
       const std::uintptr_t first = roundUp(block->address, 4096);
       const std::uintptr_t past = (block->address + block->bytes) / 4096 * 4096;
       if (backed_ && past > first)
@@ -363,7 +387,7 @@ class RangeAllocator : public Allocator {
   bool makeRoom(std::size_t bytes) {
     if (limit_ == 0 || stats_.reserved + bytes <= limit_) return false;
     if (Block* arena = plan_.surrender()) giveBack(arena);
-    if (!blocks_.anyCommitted() && awaited_.empty())
+    if (!blocks_.anyCommitted(CpuQueue::kMost) && awaited_.empty())
       outOfMemory(bytes, "the limit is " + std::to_string(limit_) + " bytes");
     waitForQueues();
     decommitFree();
@@ -376,14 +400,20 @@ class RangeAllocator : public Allocator {
                       " bytes are held by tensors, the largest:\n" + largestLocked(10));
   }
 
-  std::string largestLocked(std::size_t count) {
-    std::vector<const Block*> live;
+  /// Calls f for the blocks in use, but those of planned memory.
+  template <class F>
+  void eachLive(const F& f) const {
     blocks_.each([&](const Block& block) {
-      if (!block.free && !block.slab) live.push_back(&block);
+      if (!block.free && !block.slab) f(block);
     });
     for (const Block* piece : pieces_) {
-      if (!piece->free) live.push_back(piece);
+      if (!piece->free) f(*piece);
     }
+  }
+
+  std::string largestLocked(std::size_t count) {
+    std::vector<const Block*> live;
+    eachLive([&](const Block& block) { live.push_back(&block); });
     plan_.eachHeld([&](const Block& block) { live.push_back(&block); });
     count = std::min(count, live.size());
     std::partial_sort(live.begin(), live.begin() + static_cast<std::ptrdiff_t>(count), live.end(),
@@ -456,9 +486,9 @@ class RangeAllocator : public Allocator {
   std::size_t end_ = 0;
   BlockMap blocks_{kSmallLimit};
   std::vector<Awaited> awaited_;
-  std::vector<const Block*> pieces_;  ///< every small block there is
-  SmallLists small_;                  ///< of the first queue
-  std::array<std::unique_ptr<SmallLists>, CpuQueue::kMost> smallOfOthers_;
+  std::vector<Block*> pieces_;  ///< every small block there is
+  SmallLists small_;            ///< of the first queue
+  std::array<std::unique_ptr<SmallLists>, CpuQueue::kIndices> smallOfOthers_;
   MemoryStats stats_;
   PlannedArena plan_;
 };

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "backend/common/queue.h"
 #include "core/pooled.h"
@@ -64,6 +65,11 @@ class Allocator {
   virtual bool beginIteration() = 0;
   /// `whole` is false when an exception ends it.
   virtual void endIteration(bool finished) = 0;
+
+  /// The blocks in use that were allocated under the index of a trace (see graph/trace.h).
+  [[nodiscard]] virtual std::vector<const Block*> liveUnder(std::uint8_t index) = 0;
+  /// The memory of that index belongs to the first queue from now on.
+  virtual void endIndex(std::uint8_t index) = 0;
 };
 
 Allocator& allocatorOf(Device device);

@@ -86,10 +86,32 @@ std::size_t BlockMap::tail(std::uint8_t queue) const {
                                                                                       : 0;
 }
 
-std::vector<Block*> BlockMap::takeCommitted() {
-  std::vector<Block*> blocks(committed_.begin(), committed_.end());
-  committed_.clear();
+std::vector<Block*> BlockMap::takeCommitted(std::uint8_t below) {
+  Block key;
+  key.queue = below;
+  const auto end = committed_.lower_bound(&key);
+  std::vector<Block*> blocks(committed_.begin(), end);
+  committed_.erase(committed_.begin(), end);
   return blocks;
+}
+
+void BlockMap::giveToFirst(std::uint8_t queue, std::uint64_t freedAt) {
+  std::vector<Block*> cached;
+  for (Block* block = first_; block != nullptr; block = block->after) {
+    if (block->queue != queue) continue;
+    if (block->free && block->committed) {
+      cached.push_back(block);
+    } else {
+      block->queue = 0;
+    }
+  }
+  for (Block* block : cached) committed_.erase(block);
+  for (Block* block : cached) {
+    block->queue = 0;
+    block->freedAt = freedAt;
+    block->free = false;  // so that none joins a neighbour before its own turn
+  }
+  for (Block* block : cached) free(block, true);
 }
 
 }  // namespace lacuna::rt

@@ -32,9 +32,16 @@ class BlockMap {
   void append(Block* block);
   /// Bytes of the free block at the end, if it is of that queue.
   [[nodiscard]] std::size_t tail(std::uint8_t queue) const;
-  [[nodiscard]] bool anyCommitted() const { return !committed_.empty(); }
-  /// All free blocks with memory. The caller frees them again, without it.
-  std::vector<Block*> takeCommitted();
+  /// True when a queue below that index has a free block with memory.
+  [[nodiscard]] bool anyCommitted(std::uint8_t below) const {
+    return !committed_.empty() && (*committed_.begin())->queue < below;
+  }
+  /// All free blocks with memory of the queues below that index. The caller frees them again,
+  /// without it.
+  std::vector<Block*> takeCommitted(std::uint8_t below);
+  /// The blocks of that queue belong to the first one from now on: the free ones after its
+  /// execution `freedAt`.
+  void giveToFirst(std::uint8_t queue, std::uint64_t freedAt);
   template <class F>
   void each(const F& f) const {
     for (const Block* block = first_; block != nullptr; block = block->after) f(*block);

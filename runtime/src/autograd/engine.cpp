@@ -15,6 +15,7 @@
 #include "ops/shared.h"
 #include "tensor/layout.h"
 #include "tensor/node.h"
+#include "tensor/trace.h"
 
 namespace lacuna::rt {
 
@@ -243,6 +244,7 @@ class Engine {
     eachHook(meta.hooks, [&](const auto& hook) { gradient = afterHook(node, 0, hook, gradient); });
     if (capturing_) return capture(node, 0, gradient);
     Tensor leaf(Ref<TensorImpl>::share(node.leaf));
+    graph::noteLeaf(leaf);
     if (!meta.grad.defined()) {
       // A gradient that also belongs to somebody else (the caller, another leaf) must not be
       // changed in place by the next backward or by clipping. A gradient whose elements share
@@ -250,7 +252,8 @@ class Engine {
       if (!isOwnedAlone(gradient) || !gradient.isContiguous()) gradient = gradient.clone();
       meta.grad = std::move(gradient);
       meta.grad.setRole(Role::Gradient);
-    } else if (!recording() && isOwnedAlone(meta.grad) && isDense(meta.grad)) {
+    } else if (!recording() && isDense(meta.grad) &&
+               (isOwnedAlone(meta.grad) || graph::ownedAlone(meta.grad))) {
       meta.grad.add_(gradient);
     } else {
       meta.grad = add(meta.grad, gradient);
@@ -435,7 +438,7 @@ std::vector<Tensor> runEngine(const std::vector<Tensor>& roots,
 void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients,
               BackwardOptions options) {
   if (instrument::timesSteps() && !roots.empty()) [[unlikely]]
-    instrument::backwardBegins(roots[0]);
+    graph::onHost({}, [root = graph::alias(roots[0])] { instrument::backwardBegins(root); });
   runEngine(roots, gradients, nullptr, options);
 }
 

@@ -112,6 +112,8 @@ void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_
                  const char* op, const char* tensor, QueuePoint point, bool elsewhere = false);
 /// A mark about memory, without a payload; `message` lives for good.
 void memoryMark(const char* message);
+/// The same for a mark about the run.
+void infoMark(const char* message);
 /// A mark: the factor that losses are multiplied by from now on.
 void lossScale(double factor);
 /// `index` counts the queues of the device, `number` is the schema's; `name` lives for good.

@@ -24,7 +24,8 @@ namespace lacuna::rt::instrument {
   KNOB(Debug, "debug")                      \
   KNOB(Checkpoint, "checkpoint")            \
   KNOB(Amp, "amp")                          \
-  KNOB(Backend, "backend")
+  KNOB(Backend, "backend")                  \
+  KNOB(StaticGraph, "static_graph")
 
 #define LACUNA_RT_KNOB_CONSTANT(constant, name) constant,
 enum class OwnKnob : std::uint8_t { LACUNA_RT_OWN_KNOBS(LACUNA_RT_KNOB_CONSTANT) };

@@ -31,7 +31,7 @@ std::string plain(std::string_view text) {
 
 constexpr std::string_view kKnown[] = {
     "loader.workers", "loader.prefetch", "loader.pin", "optimizer.fused",
-    "zero_grad",      "debug",           "amp"};
+    "zero_grad",      "debug",           "amp",        "static_graph"};
 
 enum class Outcome : std::uint8_t { Applied, Same, Refused };
 constexpr const char* kOutcomes[] = {"applied", "same", "refused"};

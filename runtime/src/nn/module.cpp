@@ -9,6 +9,7 @@
 #include "lacuna/runtime/random.h"
 #include "nn/init.h"
 #include "tensor/node.h"
+#include "tensor/trace.h"
 
 #include <cmath>
 #include <unordered_set>
@@ -109,6 +110,7 @@ std::vector<Tensor> Module::parameters() const {
 }
 
 void Module::train(bool on) {
+  if (training_ != on) graph::noteSetting();
   training_ = on;
   for (const auto& child : children_) child.second->train(on);
 }

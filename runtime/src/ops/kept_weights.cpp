@@ -9,6 +9,7 @@
 #include "core/fork_locks.h"
 #include "tensor/layout.h"
 #include "tensor/node.h"
+#include "tensor/trace.h"
 
 namespace lacuna::rt {
 
@@ -21,11 +22,13 @@ bool isOf(const KeptWeights& kept, const Tensor& weight) {
   return kept.version == weight.version() && kept.offset == impl.offset && kept.shape == impl.shape;
 }
 
-/// False where the program may write the weights unseen.
+/// False where the program may write the weights unseen, and in a trace: what a trace finds made
+/// would not be made again in its replays.
 bool mayKeep(const Tensor& weight) {
   const Storage& storage = *weight.impl()->storage;
   const bool areWeights = storage.role == Role::Parameter || storage.keptCopy;
-  return areWeights && !storage.lent.load(std::memory_order_relaxed) && weight.isContiguous();
+  return !graph::tracing() && areWeights && !storage.lent.load(std::memory_order_relaxed) &&
+         weight.isContiguous();
 }
 
 KeptWeights copyOf(const Tensor& weight, Tensor memory) {
@@ -92,7 +95,9 @@ Tensor keptShort(const Tensor& x, DType type) {
 }
 
 void dropKeptWeights(const Tensor& weight) {
-  Storage& storage = *weight.impl()->storage;
+  dropKeptWeights(*weight.impl()->storage);
+}
+void dropKeptWeights(Storage& storage) {
   if (!storage.keepsCopies.load(std::memory_order_relaxed)) return;
   std::shared_ptr<KeptWeights> arranged, narrow;
   const std::lock_guard lock(gKeptLock);

@@ -10,6 +10,7 @@
 #include "backend/backend.h"
 #include "core/fork_locks.h"
 #include "tensor/node.h"
+#include "tensor/trace.h"
 
 namespace lacuna::rt {
 
@@ -18,11 +19,9 @@ namespace {
 std::mutex gMutex;
 RandomState gState{0, 0};
 
-RandomState nextDraw() {
-  const std::lock_guard lock(gMutex);
-  const RandomState draw = gState;
-  ++gState.draws;
-  return draw;
+graph::DrawPlace nextDraw() {
+  const RandomState draw = graph::takeDraws(1);
+  return graph::tTrace == nullptr ? graph::DrawPlace{draw} : graph::tTrace->placeOf(draw);
 }
 
 /// False where an integer type lacks some of [low, high); a floating one rounds.
@@ -81,6 +80,12 @@ void setRandomState(RandomState state) {
   const std::lock_guard lock(gMutex);
   gState = state;
 }
+RandomState graph::takeDraws(std::uint64_t count) {
+  const std::lock_guard lock(gMutex);
+  const RandomState first = gState;
+  gState.draws += count;
+  return first;
+}
 
 Tensor& uniform_(Tensor& tensor, double low, double high) {
   return drawInto(kRand, tensor, kernel::uniform, low, high);
@@ -121,7 +126,7 @@ Tensor randperm(std::int64_t count) {
   Tensor out = emptyHost({count}, DType::I64);
   const std::span order(static_cast<std::int64_t*>(out.data()), static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);
-  const RandomState draw = nextDraw();
+  const RandomState draw = graph::takeDraws(1);
   std::uint64_t state = draw.seed * 0x9E3779B97F4A7C15U + draw.draws * 0xD1B54A32D192ED03U + 1;
   for (std::size_t i = order.size(); i > 1; --i) {
     state += 0x9E3779B97F4A7C15U;  // splitmix64

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "autograd/scaled_loss.h"
@@ -16,6 +17,7 @@
 #include "ops/shared.h"
 #include "optim/direction.h"
 #include "tensor/node.h"
+#include "tensor/trace.h"
 
 namespace lacuna::rt {
 
@@ -115,6 +117,8 @@ Tensor GradScaler::scale(const Tensor& loss) {
   if (!options_.enabled) return loss;
   if (!isFloating(loss.dtype()))
     fail("scale_loss", std::string("the loss is ") + name(loss.dtype()));
+  graph::expect("the factor of the loss has changed",
+                [this, factor = state_.factor] { return state_.factor == factor; });
   if (std::exchange(reported_, state_.factor) != state_.factor)
     instrument::lossScale(state_.factor);
   const Tensor* const inputs[] = {&loss};
@@ -149,6 +153,8 @@ GradScaler::Progress& GradScaler::unscaled(Optimizer& optimizer) {
 
 void GradScaler::unscale(Optimizer& optimizer) {
   if (!options_.enabled) return;
+  if (graph::tracing()) [[unlikely]]
+    return graph::onHost(optimizer.parameters(), [this, &optimizer] { unscale(optimizer); });
   if (const Progress* known = progressOf(optimizer)) {
     fail(kScaler, known->stepped
                       ? "unscale() after step(); call it before, or update() first"
@@ -166,6 +172,12 @@ bool GradScaler::step(Optimizer& optimizer) {
     optimizer.step();
     return true;
   }
+  if (graph::tracing()) [[unlikely]] {
+    const auto stepped = std::make_shared<bool>();
+    graph::onHost(optimizer.parameters(),
+                  [this, &optimizer, stepped] { *stepped = step(optimizer); });
+    return *stepped;
+  }
   Progress& progress = unscaled(optimizer);
   if (progress.stepped)
     fail(kScaler, "step() twice for one optimizer; call update() after each step");
@@ -181,6 +193,8 @@ bool GradScaler::step(Optimizer& optimizer) {
 
 void GradScaler::update() {
   if (!options_.enabled) return;
+  if (graph::tracing()) [[unlikely]]
+    return graph::onHost({}, [this] { update(); });
   if (progress_.empty()) fail(kScaler, "update() without a step() since the last one");
   const bool infinite = std::any_of(progress_.begin(), progress_.end(), foundInfinite);
   progress_.clear();

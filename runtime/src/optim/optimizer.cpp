@@ -16,6 +16,7 @@
 #include "lacuna/runtime/optim.h"
 #include "optim/direction.h"
 #include "tensor/node.h"
+#include "tensor/trace.h"
 
 namespace lacuna::rt::optim {
 
@@ -107,6 +108,7 @@ void Optimizer::stepInBackward(bool on) {
         fail("stepInBackward", "another optimizer updates one of the parameters already");
     }
   }
+  graph::noteSetting();
   inBackward_ = on;
   iterationOpen_ = false;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -146,6 +148,10 @@ Optimizer::Entry Optimizer::entryOf(std::size_t index) {
 }
 
 void Optimizer::updateOne(std::size_t index) {
+  if (graph::tracing()) [[unlikely]] {
+    graph::onHost({parameters_[index]}, [this, index] { updateOne(index); });
+    return parameters_[index].setGrad({});
+  }
   if (tLossScaled) {
     fail(kind(),
          "the loss is scaled (GradScaler), but an optimizer that works within the backward would "
@@ -185,6 +191,8 @@ void Optimizer::updateNow(const std::vector<Entry>& entries) {
 }
 
 void Optimizer::step() {
+  if (graph::tracing()) [[unlikely]]
+    return graph::onHost(parameters_, [this] { step(); });
   const PhaseScope phase(Phase::Optimizer);
   if (!isAsSet_) [[unlikely]] {
     isAsSet_ = true;

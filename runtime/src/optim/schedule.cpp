@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tensor/trace.h"
+
 namespace lacuna::rt::optim {
 
 namespace {
@@ -64,6 +66,7 @@ Schedule::Schedule(Optimizer& optimizer, Curve curve)
 }
 
 void Schedule::step() {
+  if (graph::tracing()) return graph::onHost({}, [this] { step(); });
   ++steps_;
   apply();
 }
@@ -93,6 +96,7 @@ bool ReduceOnPlateau::isBetter(double value) const {
 }
 
 void ReduceOnPlateau::step(double value) {
+  graph::leave("a ReduceOnPlateau gets a value in it; call its step() after the run");
   if (isBetter(value)) {
     best_ = value;
     bad_ = 0;

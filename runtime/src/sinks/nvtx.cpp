@@ -30,6 +30,7 @@
 #include "sinks/operator_report.h"
 #include "sinks/profile_table.h"
 #include "tensor/node.h"
+#include "tensor/trace.h"
 
 namespace lacuna::rt {
 
@@ -412,11 +413,23 @@ void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_
   mark(handleOf(kMemory), LACUNA_RT_CATEGORY_MEMORY, *payload);
 }
 
-void memoryMark(const char* message) {
+namespace {
+
+void plainMark(const char* message, std::uint32_t category) {
   if (!nvtxOn()) return;
   reportBegun();
-  const nvtxEventAttributes_t event = attributesOf(handleOf(message), LACUNA_RT_CATEGORY_MEMORY);
+  const nvtxEventAttributes_t event = attributesOf(handleOf(message), category);
   ::nvtxDomainMarkEx(gDomain, &event);
+}
+
+}  // namespace
+
+void memoryMark(const char* message) {
+  plainMark(message, LACUNA_RT_CATEGORY_MEMORY);
+}
+
+void infoMark(const char* message) {
+  plainMark(message, LACUNA_RT_CATEGORY_INFO);
 }
 
 void lossScale(double factor) {
@@ -487,10 +500,14 @@ StepScope::~StepScope() {
 }
 
 PhaseScope::PhaseScope(Phase phase) : pushed_(nvtxOn()) {
+  if (graph::tracing()) [[unlikely]]
+    graph::tTrace->notePhase(phase);
   if (pushed_) [[unlikely]]
     push(handleOf(kPhases[static_cast<std::size_t>(phase)]), LACUNA_RT_CATEGORY_PHASE);
 }
 PhaseScope::~PhaseScope() {
+  if (graph::tracing()) [[unlikely]]
+    graph::tTrace->notePhase(std::nullopt);
   if (pushed_) ::nvtxDomainRangePop(gDomain);
 }
 

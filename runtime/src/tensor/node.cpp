@@ -14,6 +14,7 @@
 #include "lacuna/runtime/ops.h"
 #include "tensor/layout.h"
 #include "tensor/replay.h"
+#include "tensor/trace.h"
 
 namespace lacuna::rt {
 
@@ -392,6 +393,7 @@ Tensor& Tensor::setRequiresGrad(bool on) {
     fail("setRequiresGrad", "the tensor was computed by " +
                                 std::string(impl_->autograd->gradFn->info->name.text) +
                                 "; use detach()");
+  if (impl_->storage->role == Role::Parameter && requiresGrad() != on) graph::noteSetting();
   impl_->meta().requiresGrad = on;
   return *this;
 }
@@ -410,6 +412,7 @@ void Tensor::setGrad(Tensor grad) const {
                         rt::name(dtype()));
   }
   if (grad.defined()) sameDevice("setGrad", {this, &grad});
+  graph::noteLeaf(*this);
   checked(*this)->meta().grad = std::move(grad);
 }
 
@@ -425,6 +428,7 @@ void Tensor::registerHook(std::function<Tensor(const Tensor&)> hook) const {
   if (meta.gradFn) {
     meta.gradFn->hooks.emplace_back(meta.outputIndex, std::move(hook));
   } else {
+    graph::noteSetting();
     meta.hooks.push_back(std::move(hook));
   }
 }

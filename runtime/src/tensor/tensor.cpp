@@ -10,6 +10,7 @@
 #include "lacuna/runtime/ops.h"
 #include "tensor/layout.h"
 #include "tensor/node.h"
+#include "tensor/trace.h"
 
 namespace lacuna::rt {
 
@@ -211,6 +212,7 @@ bool Tensor::sharesMemoryWith(const Tensor& other) const {
 
 void* Tensor::data() const {
   const TensorImpl& impl = *checked(*this);
+  graph::leave("it asks for the address of a tensor");
   impl.storage->lent.store(true, std::memory_order_relaxed);
   return dataOf(impl);
 }

@@ -28,18 +28,19 @@ struct Storage : RefCounted, Pooled<Storage> {
   static constexpr QueueMask kEveryQueue = ~QueueMask{0};
   static constexpr std::uint8_t kHost = 0xFF;
 
-  void* data = nullptr;
-  std::size_t bytes = 0;
-  Device device;
+  // The small ones fill what the count leaves of a word.
   Role role = Role::Other;
   bool host = false;  ///< from the host pool: the block goes back when the queue has passed
   std::uint8_t writer = kHost;  ///< index of the queue that wrote last; kHost: the host did
+  std::atomic<bool> lent{
+      false};  ///< the program has the address, and may write there without a new version
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  Device device;
   /// The queues that run after the last write, and have used it since. Every queue of memory that
   /// has no values.
   std::atomic<QueueMask> users{0};
   std::atomic<std::uint32_t> version{0};
-  std::atomic<bool> lent{
-      false};  ///< the program has the address, and may write there without a new version
   bool keptCopy = false;  ///< a copy of weights that is kept with them
   std::atomic<bool> keepsCopies{false};
   Block* block = nullptr;
@@ -110,6 +111,7 @@ Tensor makeView(const Ref<Storage>& storage, const Shape& shape, const Shape& st
                 std::int64_t offset, DType dtype);
 /// Lets go the copies of weights that are kept with them (see keptWeights).
 void dropKeptWeights(const Tensor& weight);
+void dropKeptWeights(Storage& storage);
 /// The operator in progress changes the memory.
 inline void orderForWrite(Storage& storage) {
   storage.written = 0;

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -193,6 +194,34 @@ void models(Sides& sides, const std::vector<std::string>& plain,
   if (!profiled.empty()) print("runtime.profiled_step_over_plain", worst, "ratio");
 }
 
+/// A replayed operator next to a dispatched one, and steps with a static graph next to steps
+/// without, in turns within one process.
+void staticGraph(Process& own) {
+  std::vector<double> replayed, plain;
+  for (int round = 0; round < 9; ++round) {
+    replayed.push_back(own.ask("host_ns_replayed", 1));
+    plain.push_back(own.ask("host_ns_plain", 1));
+  }
+  print("runtime.replay_ns", median(replayed), "ns");
+  print("runtime.replay_over_dispatch", median(replayed) / median(plain), "ratio");
+  const std::array<std::tuple<std::string, std::string, int>, 3> networks{
+      {{"mlp", "runtime.mlp_static_over_plain", 40},
+       {"transformer", "runtime.transformer_static_over_plain", 1},
+       {"resnet18", "runtime.resnet18_static_over_plain", 1}}};
+  for (const auto& [name, ratio, count] : networks) {
+    std::vector<double> ratios;
+    for (int round = -3; round < (name == "resnet18" ? 15 : 31); ++round) {
+      const std::string step = "step_" + name;
+      const bool first = round % 2 == 0;  // each of the two comes first in turn
+      double without = first ? own.ask(step, count) : 0;
+      const double with = own.ask(step + "_static", count);
+      if (!first) without = own.ask(step, count);
+      if (round >= 0) ratios.push_back(with / without);
+    }
+    print(ratio, median(std::move(ratios)), "ratio");
+  }
+}
+
 /// A small batch through a network spends much of its time on bringing weights into the order that
 /// the library wants.
 void inference(Process& own) {
@@ -230,7 +259,7 @@ void pictureOrders(const std::vector<std::string>& command) {
 
 int usage(int code) {
   std::fprintf(code == 0 ? stdout : stderr,
-               "usage: bench_runtime [--json] [dispatch|inference|models|orders]\n\n"
+               "usage: bench_runtime [--json] [dispatch|inference|models|orders|static]\n\n"
                "Times operators and training steps of the runtime, plain, under `lacuna run`, and "
                "next to libtorch where\n"
                "it was found when this was built. Times of operators include the final wait for "
@@ -249,7 +278,7 @@ int main(int argc, char** argv) {
     } else if (argument == "--help" || argument == "-h") {
       return usage(0);
     } else if (argument == "dispatch" || argument == "inference" || argument == "models" ||
-               argument == "orders") {
+               argument == "orders" || argument == "static") {
       part = argument;
     } else {
       return usage(2);
@@ -275,6 +304,7 @@ int main(int argc, char** argv) {
   }
   if (part.empty() || part == "inference") inference(sides.own);
   if (part.empty() || part == "orders") pictureOrders(plain);
+  if (part.empty() || part == "static") staticGraph(sides.own);
   if (part.empty() || part == "models") models(sides, plain, profiled);
   return 0;
 }

@@ -6,8 +6,14 @@
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/static_graph.h"
 #include "picture_orders.h"
 #include "workloads.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <vector>
 
 namespace {
 
@@ -35,6 +41,60 @@ bench::Workload chain() {
     }
     rt::synchronize();
   };
+}
+
+/// As chain(), launched by replays.
+bench::Workload replays() {
+  const auto graph = std::make_shared<rt::StaticGraph>();
+  const auto run = [graph, w = one(true)] {
+    return graph->run({}, [&](const std::vector<rt::Tensor>&) {
+      rt::Tensor y = w;
+      for (int i = 0; i < 1000; ++i) y = rt::add(y, w);
+      return y.detach();
+    });
+  };
+  for (int traced = 0; traced < 2; ++traced) run();
+  return [run](int count) {
+    for (int done = 0; done < count; done += 1000) run();
+    rt::synchronize();
+  };
+}
+
+bench::Workload staticSteps(const std::string& network, bench::Precision precision) {
+  const auto graph = std::make_shared<rt::StaticGraph>();
+  return [graph, trainer = bench::makeTrainer(network, rt::kCpu, precision),
+          number = std::uint64_t{0}](int count) mutable {
+    for (int i = 0; i < count; ++i) {
+      const rt::StepScope scope(number++);
+      graph->run({}, [&](const std::vector<rt::Tensor>&) { return trainer.step(); });
+    }
+    rt::synchronize();
+  };
+}
+
+/// The host's nanoseconds for each operator of a replay, or of the run that it stands for, without
+/// the wait for the queue.
+double hostNsOfOperator(bool replayed) {
+  constexpr int kOperators = 1000, kRounds = 21;
+  rt::StaticGraph graph(replayed);
+  const rt::Tensor x = rt::ones({32, 32});
+  const auto run = [&] {
+    return graph.run({}, [&](const std::vector<rt::Tensor>&) {
+      rt::Tensor y = x;
+      for (int i = 0; i < kOperators; ++i) y = rt::add(y, x);
+      return y;
+    });
+  };
+  std::vector<double> times;
+  for (int round = 0; round < kRounds; ++round) {
+    rt::synchronize();
+    const auto from = std::chrono::steady_clock::now();
+    run();
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - from;
+    times.push_back(took.count() / kOperators);
+  }
+  std::nth_element(times.begin(), times.begin() + kRounds / 2, times.end());
+  return times[kRounds / 2];
 }
 
 bench::Workload steps(const std::string& network, bench::Precision precision) {
@@ -74,13 +134,19 @@ int main() {
   bench::Workloads workloads{{"dispatch_plain", [] { return adds(false); }},
                              {"dispatch_grad", [] { return adds(true); }},
                              {"dispatch_fwdbwd", [] { return chain(); }},
+                             {"replay_fwd", [] { return replays(); }},
                              {"infer_kept", [] { return inference(true); }},
                              {"infer_arranged", [] { return inference(false); }}};
   for (const std::string network : {"mlp", "resnet18", "transformer"}) {
     workloads["step_" + network] = [=] { return steps(network, bench::Precision::F32); };
     workloads["step_" + network + "_amp"] = [=] { return steps(network, bench::Precision::Amp); };
+    workloads["step_" + network + "_static"] = [=] {
+      return staticSteps(network, bench::Precision::F32);
+    };
   }
   const bench::Values values{
+      {"host_ns_replayed", [] { return hostNsOfOperator(true); }},
+      {"host_ns_plain", [] { return hostNsOfOperator(false); }},
       {"convolutions_channels_last",
        [] { return convolutions(bench::PictureOrder::ChannelsLast); }},
       {"convolutions_blocked", [] { return convolutions(bench::PictureOrder::Blocked); }},

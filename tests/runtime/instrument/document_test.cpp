@@ -17,6 +17,7 @@
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/optim.h"
 #include "lacuna/runtime/queue.h"
+#include "lacuna/runtime/static_graph.h"
 #include "runtime/held.h"
 #include "runtime/instrument/tool.h"
 
@@ -126,11 +127,27 @@ void planAndLeave() {
   synchronize();
 }
 
+/// A static graph that is traced, replayed, and left for a changed mode.
+void replayAndLeave() {
+  nn::Sequential net;
+  net.add<nn::Linear>(4, 4);
+  StaticGraph graph;
+  for (int run = 0; run < 6; ++run) {
+    if (run == 4) net.eval();
+    (void)graph.run({ones({2, 4})}, [&](const std::vector<Tensor>& in) {
+      const NoGrad guard;
+      return dropout(net(in[0]), 0.5, true);
+    });
+  }
+  EXPECT_EQ(graph.stats().replays, 3U) << graph.stats().reason;
+}
+
 class NvtxPage : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     announceEverything();
     planAndLeave();
+    replayAndLeave();
     // Enough that wait for the queue's depth to be sampled.
     Tensor busy = ones({1 << 16});
     for (int i = 0; i < 64; ++i) busy = busy + busy;

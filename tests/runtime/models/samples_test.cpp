@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -53,6 +54,31 @@ TEST(ResNetSample, OverfitsABatch) {
   const Outcome out = run("resnet --width 8 --batch 8 --steps 25 --overfit on");
   EXPECT_EQ(out.status, 0) << out.text;
   EXPECT_LT(lastLoss(out.text), 0.05) << out.text;
+}
+
+/// Without the lines that only a static graph has.
+std::string lossesAlone(const std::string& text) {
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("step ")) out += line + "\n";
+  }
+  return out;
+}
+
+TEST(Samples, TrainTheSameInAStaticGraph) {
+  if (lacuna::test::kThreadSanitized) GTEST_SKIP() << lacuna::test::kSameThreads;
+  const std::string commands[] = {
+      std::string(kResNet) + " --steps 6",
+      kTransformer + std::string("--dropout 0.1 --steps 6 --log 1"),
+      kStyleGan + std::string("--steps 8 --r1_every 4"),
+      kStyleGan + std::string("--steps 6 --r1_every 1 --generator trained")};
+  for (const std::string& command : commands) {
+    const Outcome plain = run(command), replayed = run(command + " --static_graph on");
+    ASSERT_EQ(replayed.status, 0) << replayed.text;
+    EXPECT_EQ(lossesAlone(plain.text), lossesAlone(replayed.text)) << command;
+    EXPECT_THAT(replayed.text, HasSubstr("static graph: 4 steps replayed")) << command;
+  }
 }
 
 TEST(Samples, TrainTheSameWithCheckpoints) {

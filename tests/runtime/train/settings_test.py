@@ -69,6 +69,14 @@ class Settings(Sample):
         self.train("amp=f16")
         self.assertIn("needs a GradScaler", self.outcomes()["amp=f16", "refused"][3])
 
+    def test_of_static_graph_replay_the_steps_of_programs_that_have_one(self):
+        plain = self.train("")
+        done = self.train("static_graph=on")
+        self.assertEqual(self.outcomes()["static_graph=on", "applied"], (1, "rt::StaticGraph", "off", ""))
+        self.assertIn("static graph: 18 steps replayed, 2 traced, 0 plain\n", done.stdout)
+        without = "".join(line for line in done.stdout.splitlines(True) if not line.startswith("static graph"))
+        self.assertEqual(plain.stdout.split("peak")[0], without.split("peak")[0])
+
     def test_that_make_no_sense_or_do_not_exist_are_left_out(self):
         self.train("loader.workers=many,zero_grad=some,channels_last=on,loader.prefetch=3", "--loader.workers", "0")
         outcomes = self.outcomes()
@@ -108,6 +116,8 @@ class StepTimes(Sample):
         self.assertTrue(all(0 < loss < 100 for loss in losses))
         self.assertGreater(int(next(words[1] for words in lines if words[0] == "memory")), 0)
         self.assertEqual(lines[-1], ["end", "steps"])
+        again = self.times("--static_graph", "on", steps=1_000_000, LACUNA_STEPS="6", LACUNA_WARM_UP_STEPS="2")
+        self.assertEqual([float(words[2]) for words in again if words[0] == "loss"][-6:], losses, "losses of replays, too")
 
     def test_of_a_program_that_ends_by_itself(self):
         lines = self.times(steps=3)

@@ -56,6 +56,10 @@ enum LacunaRtCategory { LACUNA_RT_CATEGORIES(LACUNA_RT_CATEGORY_ENUM) };
   "memory.plan.left" /* the operator around it asked for what was not recorded */
 #define LACUNA_RT_MSG_PLAN_GIVEN_UP \
   "memory.plan.given_up" /* no recording was followed to its end */
+#define LACUNA_RT_MSG_STATIC_GRAPH_TRACED \
+  "static_graph.traced" /* mark, INFO: later runs launch what this one launched */
+#define LACUNA_RT_MSG_STATIC_GRAPH_LEFT \
+  "static_graph.left" /* mark, INFO: a run cannot be launched again, or no longer */
 #define LACUNA_RT_MSG_HELLO "hello"
 #define LACUNA_RT_MSG_QUEUE "queue"
 #define LACUNA_RT_MSG_KNOB "knob"

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -26,8 +27,33 @@ struct Work {
   bool silent = false;  ///< not reported as an execution: the queue only waits in it
 };
 
-/// A set of queues of one device: bit n is queue n.
-using QueueMask = std::uint32_t;
+/// A set of queues of one device: bit n is queue n. The bits from CpuQueue::kMost on stand for
+/// traces.
+using QueueMask = std::uint64_t;
+
+/// A launch that a trace keeps, to run it again.
+struct KeptLaunch {
+  void (*run)(void* task);
+  void* task;
+  const Name* name;
+  Work work;
+};
+/// Takes the launches of a thread (see graph/trace.h).
+class LaunchRecorder {
+ public:
+  /// Memory for a task, which lives as long as the trace.
+  virtual void* memoryFor(std::size_t bytes, std::size_t alignment) = 0;
+  /// Takes a launch whose task lies there. `flat`: the task owns no other memory, where it could
+  /// hold addresses. `end` ends the task.
+  virtual const KeptLaunch& keep(const KeptLaunch& launch, std::size_t bytes, bool flat,
+                                 void (*end)(void*)) = 0;
+  /// What is launched from now on cannot be run again.
+  virtual void leave(const std::string& why) = 0;
+
+ protected:
+  ~LaunchRecorder() = default;
+};
+extern thread_local constinit LaunchRecorder* tRecorder;
 
 /// An in-order asynchronous queue of the CPU device: one thread runs what is enqueued from any
 /// thread, in order. With LACUNA_SYNC=1, in a forked child and after exit() began, tasks run on the
@@ -41,8 +67,11 @@ using QueueMask = std::uint32_t;
 class CpuQueue {
  public:
   static constexpr int kMost = 32;
+  /// The indices from kMost on are those of traces. Each stands for the first queue, with memory of
+  /// its own: what is allocated under such an index is used again under that index alone.
+  static constexpr int kIndices = 64;
 
-  /// `index` is below kMost.
+  /// `index` is below kIndices.
   static CpuQueue& of(int index) {
     CpuQueue* queue = made_[index].load(std::memory_order_acquire);
     return queue != nullptr ? *queue : make(index);
@@ -58,6 +87,12 @@ class CpuQueue {
   static QueueMask chosenBit() { return tChosen_.bit; }
   /// The thread enqueues to that queue from now on. It need not have been made.
   static void choose(int index) {
+    if (tChosen_.index >= kMost) [[unlikely]]
+      leaveTrace();
+    chooseAsIs(index);
+  }
+  /// The same, and no trace minds.
+  static void chooseAsIs(int index) {
     tChosen_ = {made_[index].load(std::memory_order_acquire), QueueMask{1} << index, index};
   }
   /// Calls f(queue) for those that were made, the first one first.
@@ -70,7 +105,7 @@ class CpuQueue {
   }
   template <class F>
   static void each(QueueMask queues, const F& f) {
-    for (; queues != 0; queues &= queues - 1) f(of(__builtin_ctz(queues)));
+    for (; queues != 0; queues &= queues - 1) f(of(__builtin_ctzll(queues)));
   }
   /// Tasks enqueued to that queue; none where it was not made.
   static std::uint64_t enqueuedTo(int index) {
@@ -92,17 +127,15 @@ class CpuQueue {
   /// As the NVTX schema counts queues.
   [[nodiscard]] std::uint32_t number() const { return numberOf(index_); }
   static constexpr std::uint32_t numberOf(int index) {
-    return static_cast<std::uint32_t>(index) * kNumbersBetween;
+    return index < kMost ? static_cast<std::uint32_t>(index) * kNumbersBetween : 0;
   }
 
   /// `task` is any callable; what it captures must stay valid by queue-ordered memory. Blocks when
   /// the queue is full.
   template <class Task>
   void enqueue(const Name& name, const Work& work, Task task) {
-    if (synchronous_.load(std::memory_order_relaxed)) [[unlikely]] {
-      runNow(
-          name, work, [](void* held) { (*static_cast<Task*>(held))(); }, &task);
-      return;
+    if (diverted_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      if (divert(name, work, task)) return;
     }
     if (work.small &&
         tail_.load(std::memory_order_acquire) == head_.load(std::memory_order_relaxed)) {
@@ -120,6 +153,15 @@ class CpuQueue {
       put(name, work, [held = std::make_unique<Task>(std::move(task))] { (*held)(); });
     }
   }
+  /// Runs a launch of a trace once more.
+  void enqueueAgain(const KeptLaunch& launch) {
+    enqueue(*launch.name, launch.work, [&launch] { launch.run(launch.task); });
+  }
+  /// While threads trace, launches take a slower way.
+  void traceBegins() { diverted_.fetch_add(kTracing, std::memory_order_relaxed); }
+  void traceEnds() { diverted_.fetch_sub(kTracing, std::memory_order_relaxed); }
+  /// From now on `index` stands for the first queue.
+  static void lendIndex(int index);
 
   /// Waits until all of it has run, then throws the first error, if there was one.
   void synchronize(const Name& what, LacunaRtSyncKind kind);
@@ -150,6 +192,22 @@ class CpuQueue {
     std::uint32_t execution;  ///< where it is, in bytes from here; 0 for none
     std::uint64_t sequence;
   };
+
+  /// False for what goes into the ring all the same.
+  template <class Task>
+  [[gnu::cold, gnu::noinline]] bool divert(const Name& name, const Work& work, Task& task) {
+    if (tRecorder != nullptr && work.kind != LACUNA_RT_EXECUTION_UPKEEP) {
+      auto* kept = new (tRecorder->memoryFor(sizeof(Task), alignof(Task))) Task(std::move(task));
+      const KeptLaunch launch{[](void* held) { (*static_cast<Task*>(held))(); }, kept, &name, work};
+      enqueueKept(tRecorder->keep(launch, sizeof(Task), std::is_trivially_copyable_v<Task>,
+                                  [](void* held) { static_cast<Task*>(held)->~Task(); }));
+      return true;
+    }
+    if ((diverted_.load(std::memory_order_relaxed) & kSynchronous) == 0) return false;
+    runNow(
+        name, work, [](void* held) { (*static_cast<Task*>(held))(); }, &task);
+    return true;
+  }
 
   template <class Task>
   void runSmall(const Name& name, Task& task) {
@@ -234,6 +292,9 @@ class CpuQueue {
   /// When the wait for room began; 0 if there was room.
   std::int64_t makeRoom(std::uint32_t units);
   static void drainAtThreadEnd();
+  [[gnu::cold]] static void leaveTrace();
+  /// The first run of a launch that a trace has taken.
+  void enqueueKept(const KeptLaunch& launch);
   std::int64_t waitForUnits(std::uint64_t end);
   void sleepForRoom(std::uint64_t unit);
   /// `waitedFromNs`: see makeRoom.
@@ -259,7 +320,7 @@ class CpuQueue {
   static void unlockAfterFork();
   static void goOnInChild();
 
-  static std::atomic<CpuQueue*> made_[kMost];
+  static std::atomic<CpuQueue*> made_[kIndices];
   static std::atomic<int> end_;  ///< past the highest index that was made
   struct Chosen {
     CpuQueue* queue = nullptr;  ///< null before its first use
@@ -273,7 +334,11 @@ class CpuQueue {
   std::byte* ring_ = nullptr;
   bool publishBarrier_ =
       false;  ///< the system has no barrier that a sleeper can impose on the others
-  std::atomic<bool> synchronous_{false};
+  static constexpr std::uint32_t kSynchronous = 1;
+  static constexpr std::uint32_t kTracing = 2;
+  /// Not zero where launches cannot go straight into the ring: kSynchronous, and kTracing for each
+  /// thread that traces.
+  std::atomic<std::uint32_t> diverted_{0};
   // Producers' side.
   alignas(64) BiasedLock lock_;
   std::uint64_t written_ = 0;                       ///< units of the ring, under the lock

@@ -26,7 +26,7 @@ CpuQueue& coreOf(const char* what, Queue queue) {
 
 Queue currentQueue(Device device) {
   (void)coreOf("currentQueue", {device, 0});
-  return {device, CpuQueue::chosenIndex()};
+  return {device, CpuQueue::current().index()};
 }
 
 QueueScope::QueueScope(Queue queue) : before_{kCpu, CpuQueue::chosenIndex()} {

@@ -24,6 +24,12 @@ constexpr std::int64_t kPatienceNs = 2'000'000;  ///< of a producer, awake
 
 }  // namespace
 
+void CpuQueue::enqueueKept(const KeptLaunch& launch) {
+  if ((diverted_.load(std::memory_order_relaxed) & kSynchronous) != 0)
+    return runNow(*launch.name, launch.work, launch.run, launch.task);
+  put(*launch.name, launch.work, [&launch] { launch.run(launch.task); });
+}
+
 std::int64_t CpuQueue::lockLater(bool seen) {
   const std::int64_t fromNs = seen ? instrument::nowNs() : 0;
   lock_.lock();
@@ -282,7 +288,7 @@ void CpuQueue::synchronize(const Name& what, LacunaRtSyncKind kind) {
 
 // An error that no wait has thrown is reported, or nobody would learn of it.
 void CpuQueue::stop() {
-  if (!state_->thread.joinable() || synchronous_.load()) return;
+  if (!state_->thread.joinable() || (diverted_.load() & kSynchronous) != 0) return;
   drain();
   if (failed_.exchange(false)) {
     const std::lock_guard lock(state_->errorMutex);
@@ -293,7 +299,7 @@ void CpuQueue::stop() {
   wake_.fetch_add(1);
   wake_.notify_one();
   state_->thread.join();
-  synchronous_ = true;
+  diverted_.fetch_or(kSynchronous);
 }
 
 }  // namespace lacuna::rt

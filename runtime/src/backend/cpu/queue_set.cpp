@@ -33,10 +33,11 @@ bool gNoThreads = false;
 
 }  // namespace
 
-std::atomic<CpuQueue*> CpuQueue::made_[kMost] = {};
+std::atomic<CpuQueue*> CpuQueue::made_[kIndices] = {};
 std::atomic<int> CpuQueue::end_{0};
 thread_local constinit CpuQueue::Chosen CpuQueue::tChosen_;
 thread_local constinit bool CpuQueue::tDrainsAtEnd_ = false;
+thread_local constinit LaunchRecorder* tRecorder = nullptr;
 
 CpuQueue& CpuQueue::make(int index) {
   const std::lock_guard lock(gMakeMutex);
@@ -55,13 +56,22 @@ CpuQueue& CpuQueue::makeChosen() {
   return queue;
 }
 
+void CpuQueue::lendIndex(int index) {
+  made_[index].store(&instance(), std::memory_order_release);
+}
+
+void CpuQueue::leaveTrace() {
+  if (tRecorder != nullptr)
+    tRecorder->leave("it uses another queue, or a graph of gradients from outside");
+}
+
 CpuQueue::CpuQueue(int index) : index_(index), bit_(QueueMask{1} << index) {
   auto state = std::make_unique<State>();
   state->name = index == 0 ? "cpu:0 queue" : "cpu:0 queue " + std::to_string(index);
   publishBarrier_ = !processBarrierThere();
   state->throwsAtOnce = switchFromEnvironment("LACUNA_SYNC");
   if (state->throwsAtOnce || gNoThreads) {
-    synchronous_ = true;
+    diverted_ = kSynchronous;
     state_ = state.release();
     announceItself(0);
     installHandlers();
@@ -120,7 +130,7 @@ void CpuQueue::unlockAfterFork() {
 
 void CpuQueue::goOnInChild() {
   gNoThreads = true;
-  each([](CpuQueue& queue) { queue.synchronous_.store(true); });
+  each([](CpuQueue& queue) { queue.diverted_.fetch_or(kSynchronous); });
   unlockAfterFork();
   useOneThread();
 }
@@ -165,13 +175,13 @@ void CpuQueue::whenPassed(QueueMask queues, const Name& name, std::function<void
   if (busy == 0) return release();
   const Work upkeep{.kind = LACUNA_RT_EXECUTION_UPKEEP};
   if ((busy & (busy - 1)) == 0)
-    return of(__builtin_ctz(busy)).enqueue(name, upkeep, std::move(release));
+    return of(__builtin_ctzll(busy)).enqueue(name, upkeep, std::move(release));
   struct Rest {
     Rest(std::function<void()> last, int count) : release(std::move(last)), queues(count) {}
     std::function<void()> release;
     std::atomic<int> queues;
   };
-  auto rest = std::make_shared<Rest>(std::move(release), __builtin_popcount(busy));
+  auto rest = std::make_shared<Rest>(std::move(release), __builtin_popcountll(busy));
   each(busy, [&](CpuQueue& queue) {
     queue.enqueue(name, upkeep, [rest] {
       if (rest->queues.fetch_sub(1) == 1) rest->release();
