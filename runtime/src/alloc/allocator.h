@@ -66,7 +66,7 @@ class Allocator {
   /// `whole` is false when an exception ends it.
   virtual void endIteration(bool finished) = 0;
 
-  /// The blocks in use that were allocated under the index of a trace (see graph/trace.h).
+  /// The blocks in use that were allocated under the index of a trace (see tensor/trace.h).
   [[nodiscard]] virtual std::vector<const Block*> liveUnder(std::uint8_t index) = 0;
   /// The memory of that index belongs to the first queue from now on.
   virtual void endIndex(std::uint8_t index) = 0;

@@ -38,7 +38,7 @@ struct KeptLaunch {
   const Name* name;
   Work work;
 };
-/// Takes the launches of a thread (see graph/trace.h).
+/// Takes the launches of a thread (see tensor/trace.h).
 class LaunchRecorder {
  public:
   /// Memory for a task, which lives as long as the trace.
