@@ -48,8 +48,7 @@ class Owners:
         self.owners = {}  # by id of the part: the part and its owner, as weak references
         module = getattr(torch.nn.modules, "module", None)
         register = getattr(module, "register_module_module_registration_hook", None)
-        if register is not None:
-            register(self.add)
+        self.handle = register(self.add) if register is not None else None
 
     def add(self, owner, name, part):
         if isinstance(part, self.kind):
@@ -75,13 +74,20 @@ class Owners:
         return part
 
 
-_owners = []  # at most one, which stays: a program on standby is watched several times
+_owners = []  # at most one: a program on standby is watched several times
 
 
 def owners_of(torch):
     if not _owners:
         _owners.append(Owners(torch))
     return _owners[0]
+
+
+def leave_owners():
+    while _owners:
+        handle = _owners.pop().handle
+        if handle is not None:
+            handle.remove()
 
 
 class Modules:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps a PyTorch program on standby: counts its steps, and watches those that a `lacuna trigger` asks for as a recorded
 program is watched. Before and after them nothing of the watchers is in the program: no observer of operators, no hook on
-modules, no function in the place of PyTorch's. liblacuna_inject.so decides which steps are recorded.
+modules, no function in the place of PyTorch's. What watches the compiler stays after the first recording, and does
+nothing. liblacuna_inject.so decides which steps are recorded.
 
 lacuna_start.py imports this file when the program has imported torch."""
 
@@ -15,6 +16,7 @@ import weakref
 
 import lacuna_emitter
 import lacuna_loader
+import lacuna_modules
 import lacuna_operators
 import lacuna_torch
 import lacuna_training
@@ -180,6 +182,7 @@ class Standby:
         emitter, self.emitter = self.emitter, None
         self.optimizers.clear()
         self.places.remove()
+        lacuna_modules.leave_owners()
         emitter.leave()
 
     def parts(self):

@@ -29,6 +29,7 @@ def places():
         torch.utils.data.DataLoader.__iter__,
         list(module._global_forward_hooks),
         list(module._global_forward_pre_hooks),
+        list(module._global_module_registration_hooks),
         list(gc.callbacks),
     )
 

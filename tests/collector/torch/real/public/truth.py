@@ -41,8 +41,11 @@ class Truth:
                     self.shapes[json.dumps([event.name(), [shape for shape in event.shapes() if shape]])] += 1
         self.steps += 1
 
-    def end(self):
-        """Ends the program, with the exit code that its last argument gives."""
+    def print(self):
         print("TRUTH " + json.dumps({"steps": self.steps, "operators": self.operators, "shapes": self.shapes,
                                      "modules": self.modules, "kind": type(self.model).__name__}), flush=True)
+
+    def end(self):
+        """Ends the program, with the exit code that its last argument gives."""
+        self.print()
         sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
