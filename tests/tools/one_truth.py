@@ -99,7 +99,7 @@ def main():
     parser.add_argument("--training", default="", help="drawn_training, whose programs are recorded")
     parser.add_argument("--count", type=int, default=30, help="of these programs")
     parser.add_argument("--from", dest="first", type=int, default=1, help="their first seed")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     with tempfile.TemporaryDirectory() as folder:
         traces = args.traces + (planted(args.planted, folder) if args.planted else [])
         if args.training:
