@@ -3,17 +3,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs `lacuna run` in a terminal and checks the screen: the program's output, and the line of `lacuna run` apart from it.
 Usage: live_line_test.py LACUNA"""
-import fcntl
 import os
 import re
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import textwrap
 import unittest
+
+sys.dont_write_bytecode = True
+import pseudo_terminal  # noqa: E402
 
 LACUNA = None
 ROWS, COLUMNS = 8, 60
@@ -90,22 +90,12 @@ class LiveLine(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         folder = temporary.name
-        ours, theirs = os.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, COLUMNS, 0, 0))
+        ours, theirs = pseudo_terminal.opened(rows, COLUMNS)
         environment = dict(os.environ, TERM="xterm", **variables)
         program = subprocess.Popen([LACUNA, "run", "--no-report", "-o", os.path.join(folder, "out.lcn"), "--", sys.executable, "-c",
                                     textwrap.dedent(source)], cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
         os.close(theirs)
-        sent = b""
-        while True:
-            try:
-                part = os.read(ours, 1 << 16)
-            except OSError:
-                part = b""
-            if not part:
-                break
-            sent += part
-        os.close(ours)
+        sent = pseudo_terminal.all_from(ours)
         self.assertEqual(program.wait(), 0, sent)
         screen = Screen()
         screen.feed(sent.decode())

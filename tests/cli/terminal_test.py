@@ -3,14 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs commands in terminals of 60, 80 and 120 columns and checks that no line is longer, and that a narrow terminal shows
 the words of a wide one. Where standard output is no terminal, each line of text stays one line."""
-import fcntl
 import os
 import pathlib
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
+
+sys.dont_write_bytecode = True
+import pseudo_terminal  # noqa: E402
 
 LACUNA = sys.argv[1]
 WIDTHS = (60, 80, 120)
@@ -20,22 +20,11 @@ WITH_NAMES = ("diff", "info", "query", "report")
 
 def in_terminal(columns, words):
     """The text that a command prints in a terminal; its exit code."""
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    ours, theirs = pseudo_terminal.opened(50, columns)
     program = subprocess.Popen([LACUNA, *words], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL,
                                env=dict(os.environ, NO_COLOR="1"))
     os.close(theirs)
-    text = b""
-    while True:
-        try:
-            part = os.read(ours, 1 << 16)
-        except OSError:
-            part = b""
-        if not part:
-            break
-        text += part
-    os.close(ours)
-    return text.decode().replace("\r\n", "\n"), program.wait()
+    return pseudo_terminal.all_from(ours).decode().replace("\r\n", "\n"), program.wait()
 
 
 def commands(folder):
