@@ -237,7 +237,7 @@ TEST_F(ControlTest, StatusLineAppearsAndGoesAway) {
   const std::string terminal = textOf("terminal.txt");
   EXPECT_THAT(terminal, HasSubstr("lacuna: recording "));
   EXPECT_THAT(terminal, HasSubstr(" events · 0 dropped · "));
-  EXPECT_THAT(terminal, HasSubstr("\r\033[K"));
+  EXPECT_THAT(terminal, HasSubstr("\033[2K")) << "the last row is cleared";
 }
 
 TEST_F(ControlTest, ASignalDumpsTheFlightRecorderAndItGoesOn) {

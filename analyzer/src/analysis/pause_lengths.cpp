@@ -24,8 +24,9 @@ std::int64_t PauseLengths::usualNs() const {
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     before += buckets_[i].pauses;
-    if (2 * before > pauses_)
-      return static_cast<std::int64_t>(std::exp2(static_cast<double>(i) / kBucketsPerOctave));
+    if (2 * before <= pauses_) continue;
+    const double ns = std::exp2(static_cast<double>(i) / kBucketsPerOctave);
+    return static_cast<std::int64_t>(std::min(ns, static_cast<double>(kMostLongPauseNs)));
   }
   return kMostLongPauseNs;
 }

@@ -215,7 +215,13 @@ Trace::Input* Trace::inputOf(const Storage& storage) {
 
 Trace::Outside& Trace::outside(Storage& storage) {
   const auto [found, fresh] = numbers_.try_emplace(&storage, outsides_.size());
-  if (fresh) outsides_.push_back({&storage, Ref<Storage>::share(&storage)});
+  if (fresh) {
+    const Block* block = storage.block;
+    const bool comesAndGoes = block != nullptr && block->staging != nullptr;
+    outsides_.push_back({&storage,
+                         Ref<Storage>::share(&storage),
+                         {&storage, serialOf(storage), storage.bytes, comesAndGoes}});
+  }
   return outsides_[found->second];
 }
 
@@ -372,11 +378,7 @@ Likeness Trace::likeness() const {
   Likeness out;
   for (const KeptLaunch& launch : launches_)
     out.launches.push_back({launch.name, launch.run, launch.work.bytes, launch.work.flops});
-  for (const Outside& held : outsides_) {
-    const Block* block = held.storage->block;
-    out.outside.push_back({held.storage, serialOf(*held.storage), held.storage->bytes,
-                           block != nullptr && block->staging != nullptr});
-  }
+  for (const Outside& held : outsides_) out.outside.push_back(held.seen);
   out.hostActions = hosts_.size();
   return out;
 }

@@ -124,7 +124,8 @@ class Trace final : public LaunchRecorder {
   };
   struct Outside {
     Storage* storage;
-    Ref<Storage> hold;  ///< none where a leaf's gradient is compared before each replay
+    Ref<Storage> hold;    ///< none where a leaf's gradient is compared before each replay
+    Likeness::Used seen;  ///< at the first use: a gradient may be gone at the end of the run
     bool written = false;
   };
   struct Host {
