@@ -22,7 +22,7 @@ class PauseLengths {
   void add(std::int64_t lengthNs, std::int64_t countedNs);
   /// The length from which a pause is no call of an operator.
   [[nodiscard]] std::int64_t longNs() const;
-  /// What counts of the pauses that are so long.
+  /// The time that counts, of all pauses that are at least so long.
   [[nodiscard]] std::int64_t countedLongNs() const;
 
  private:

@@ -55,7 +55,7 @@ enum class HostItemKind : std::uint8_t {
   WorkerChange,  ///< the loader starts or stops its workers, as many as it has
 };
 
-/// A name in a call list would be the loader's, which has settings of its own.
+/// Lists of calls leave these out: the loader has settings of its own.
 [[nodiscard]] constexpr bool isOfLoader(HostItemKind kind) {
   return kind == HostItemKind::LoaderWait || kind == HostItemKind::WorkerChange;
 }

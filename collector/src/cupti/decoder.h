@@ -118,10 +118,11 @@ class Decoder {
   void releaseCalls(std::size_t most);
   void put(const prof::ApiCall& call);
 
-  /// Of the driver. The runtime's record follows at once, where there is one.
+  /// A call of the driver waits here for the runtime's call around it. That record follows at once,
+  /// where there is one.
   static constexpr std::size_t kMostHeldCalls = 64;
   std::vector<prof::ApiCall> held_;
-  /// Of late calls that became rows, each at its correlation's place.
+  /// The correlations of late calls that became rows. The correlation gives the place.
   static constexpr std::size_t kLateCalls = std::size_t{1} << 14;
   std::vector<std::uint64_t> lateCalls_ = std::vector<std::uint64_t>(kLateCalls);
   std::map<std::uint32_t, bool> devices_;  ///< CUDA device → described by a record of its own

@@ -46,7 +46,7 @@ std::string cutToWidth(std::string line, std::size_t width) {
   return line;
 }
 
-// What terminals since the VT100 understand. Saving the cursor keeps its colours, too.
+// Terminals have understood these since the VT100. Saving the cursor saves its colours, too.
 constexpr std::string_view kSaveCursor = "\0337", kRestoreCursor = "\0338";
 /// Moves down in the same column, and scrolls on the last row.
 constexpr std::string_view kDown = "\033D", kUp = "\033[A";

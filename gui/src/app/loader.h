@@ -23,9 +23,9 @@ prof::Result<TracePtr> loadTrace(const StoreOpener& opener, const QString& path,
 TracePtr makeTrace(const QString& path, std::shared_ptr<const analyzer::Store> store,
                    std::shared_ptr<const analyzer::TrackSet> tracks, qint64 fileBytes);
 
-/// Opens traces on a thread of its own. One at a time: open() abandons what was under way, and so
-/// does cancel(), of which nothing is heard any more but that. Signals arrive on the thread that
-/// the loader lives on.
+/// Opens traces on a thread of its own, one at a time: open() abandons the one under way, and so
+/// does cancel(), after which only the end of that one is signalled. Signals arrive on the thread
+/// that the loader lives on.
 class Loader : public QObject {
   Q_OBJECT
 

@@ -28,7 +28,7 @@ struct InputForm {
   friend bool operator==(const InputForm&, const InputForm&) = default;
 };
 
-/// What decides which trace fits a run.
+/// A trace fits a run of the same form.
 struct Form {
   std::vector<InputForm> inputs;
   std::uint64_t key;

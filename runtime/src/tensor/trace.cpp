@@ -192,7 +192,7 @@ void Trace::relocate(void* task, std::size_t bytes, bool flat) {
       if (words[i] < memory || words[i] >= memory + std::max<std::size_t>(held.storage->bytes, 1))
         continue;
       if (words[i] < held.begin || words[i] >= held.end)
-        leave("it uses memory of which an input is a part");
+        leave("it uses the tensor that an input is a part of");
       relocations_.push_back(
           {words + i, input, static_cast<std::ptrdiff_t>(words[i] - held.begin)});
       pending_[input] = false;

@@ -32,6 +32,14 @@ def run(*words):
     return done.stdout
 
 
+def measured_of(turns):
+    """The share by which the second side's iterations are shorter, and SURE standard errors of it."""
+    before, after = turns
+    means = [sum(ns for ns, _ in side) / sum(iterations for _, iterations in side) for side in turns]
+    rounds = [1 - (b[0] / b[1]) / (a[0] / a[1]) for a, b in zip(before, after)]
+    return 1 - means[1] / means[0], SURE * statistics.stdev(rounds) / len(rounds) ** 0.5
+
+
 @dataclasses.dataclass(frozen=True)
 class Gain:
     share: float  # of an iteration
@@ -104,11 +112,8 @@ class Programs:
         return self.gains[key]
 
     def measured_gain(self, seed, without):
-        before, after = self.kind.turns(seed, without)
-        means = [sum(ns for ns, _ in turns) / sum(iterations for _, iterations in turns) for turns in (before, after)]
-        rounds = [1 - (b[0] / b[1]) / (a[0] / a[1]) for a, b in zip(before, after)]
-        share = 1 - means[1] / means[0]
-        return Gain(share, share - SURE * statistics.stdev(rounds) / len(rounds) ** 0.5)
+        share, noise = measured_of(self.kind.turns(seed, without))
+        return Gain(share, share - noise)
 
 
 class Score:

@@ -6,7 +6,6 @@ faults of the program count as changes too: their findings predict the gain of t
 
 import dataclasses
 import json
-import math
 import os
 import statistics
 import subprocess
@@ -57,17 +56,9 @@ class Comparison:
                 f"± {100 * self.noise:.1f}{verdict}")
 
 
-def measured_of(turns):
-    """The share by which the second side is shorter, and its noise."""
-    before, after = turns
-    means = [sum(ns for ns, _ in side) / sum(iterations for _, iterations in side) for side in turns]
-    rounds = [1 - (b[0] / b[1]) / (a[0] / a[1]) for a, b in zip(before, after)]
-    return 1 - means[1] / means[0], score.SURE * statistics.stdev(rounds) / math.sqrt(len(rounds))
-
-
 def is_enough(turns):
     rounds = len(turns[0])
-    return rounds >= MOST_ROUNDS or (rounds >= LEAST_ROUNDS and measured_of(turns)[1] <= LOW_NOISE)
+    return rounds >= MOST_ROUNDS or (rounds >= LEAST_ROUNDS and score.measured_of(turns)[1] <= LOW_NOISE)
 
 
 def warm_up_words(kind, setting):
@@ -114,7 +105,7 @@ class Recorded:
             return None
         if not was_applied(report):
             return None
-        return Comparison(setting, predicted, *measured_of(turns))
+        return Comparison(setting, predicted, *score.measured_of(turns))
 
     def repaired(self):
         """A comparison for each finding that predicts the gain of repairing faults of the program."""
@@ -129,7 +120,7 @@ class Recorded:
         for finding, names in by_finding.values():
             shares = [finding[f"{key}_share"] for key in ("predicted_gain", "gain_low", "gain_high")]
             turns = self.kind.turns(self.seed, tuple(names))
-            yield Comparison(f"without {' and '.join(names)}", Prediction(*shares), *measured_of(turns))
+            yield Comparison(f"without {' and '.join(names)}", Prediction(*shares), *score.measured_of(turns))
 
 
 def was_applied(report):

@@ -191,8 +191,8 @@ struct RecordedEvents {
 /// nothing.
 std::string humanBand(std::int64_t bandNs, std::int64_t ns);
 
-/// Counts what starts within the window, and cores that were taken meanwhile; `steps` is what it is
-/// divided by.
+/// Covers the events that start within the window, and the cores that the recorder used meanwhile.
+/// Costs are divided by `steps`.
 prof::Result<SelfOverhead> selfOverhead(const Store& store, prof::TimeWindow window,
                                         std::int64_t steps);
 

@@ -112,7 +112,7 @@ struct Rate {
 
 const Column<Rate> kRate[]{
     {{"step_ns", "", ColumnKind::Time,
-      "the mean steady step, of which costs and gains are parts; 0 without steps"},
+      "the mean steady step; costs and gains are parts of it; 0 without steps"},
      kValueOf<&Rate::stepNs>},
     {{"samples_per_second", "", ColumnKind::Number,
       "of all processes, from the `batch` that the program announces and the time from one step's "

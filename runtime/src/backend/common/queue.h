@@ -47,7 +47,7 @@ class LaunchRecorder {
   /// hold addresses. `end` ends the task.
   virtual const KeptLaunch& keep(const KeptLaunch& launch, std::size_t bytes, bool flat,
                                  void (*end)(void*)) = 0;
-  /// What is launched from now on cannot be run again.
+  /// Gives the recording up: launches from now on cannot be run again.
   virtual void leave(const std::string& why) = 0;
 
  protected:
